@@ -36,7 +36,7 @@ def searched(folder: Path, *defines: str) -> tuple[int, int, str]:
     return int(errors[1]), int(states[1]), done.stdout
 
 
-def test_without_fences_a_late_driver_publishes_what_was_swept(tmp_path: Path) -> None:
+def test_without_fences_the_model_finds_a_late_driver_that_publishes(tmp_path: Path) -> None:
     errors, _, said = searched(tmp_path, "DRIVERS=2", "EPOCHS=2", "UNFENCED")
     assert errors == 1
     assert re.search(r"assertion violated\s+!?\(?\(?(swept|published)\[", said)
@@ -45,7 +45,7 @@ def test_without_fences_a_late_driver_publishes_what_was_swept(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("more", "least"), [((), 500_000), (("FALLBACK",), 1_000_000)], ids=["damage-free", "fall-back"]
 )
-def test_no_order_of_steps_loses_or_doubles_output(
+def test_in_no_order_of_steps_the_model_loses_or_doubles_output(
     tmp_path: Path, more: tuple[str, ...], least: int
 ) -> None:
     errors, states, said = searched(tmp_path, "DRIVERS=2", "EPOCHS=2", *more)

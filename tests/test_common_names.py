@@ -49,14 +49,14 @@ PACKAGE = (
 
 
 @pytest.mark.parametrize("name", PACKAGE)
-def test_the_package_has_what_pyflinks_has(name: str) -> None:
+def test_opchain_common_has_all_names_of_pyflink_common(name: str) -> None:
     package = importlib.import_module("opchain.common")
     assert name in package.__all__
     assert name in dir(package)
     assert getattr(package, name) is not None
 
 
-def test_the_package_exports_nothing_that_is_not_there() -> None:
+def test_opchain_common_exports_only_existing_names() -> None:
     package = importlib.import_module("opchain.common")
     for name in package.__all__:
         value = getattr(package, name)
@@ -65,7 +65,7 @@ def test_the_package_exports_nothing_that_is_not_there() -> None:
         package.Nothing  # noqa: B018
 
 
-def test_importing_the_package_loads_no_name() -> None:
+def test_importing_opchain_common_imports_no_submodule() -> None:
     program = (
         "import sys; before = set(sys.modules); import opchain.common; "
         "print(sorted(m for m in set(sys.modules) - before if m.startswith('opchain')))"
@@ -73,7 +73,7 @@ def test_importing_the_package_loads_no_name() -> None:
     assert printed_by(program) == "['opchain', 'opchain.common', 'opchain.reexports']"
 
 
-def test_the_runtime_half_does_not_load_the_compiler() -> None:
+def test_runtime_names_of_opchain_common_do_not_import_the_compiler() -> None:
     names = [name for name in PACKAGE if name not in COMPILED]
     program = (
         f"import sys; from opchain.common import {', '.join(names)}; "

@@ -77,7 +77,7 @@ def change(
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_are_true(name: str) -> None:
+def test_doctests_of_each_module_pass(name: str) -> None:
     failed, tried = doctest.testmod(
         importlib.import_module(name), extraglobs={"change": change} if name in RULES else {}
     )
@@ -85,7 +85,7 @@ def test_the_examples_of_a_module_are_true(name: str) -> None:
     assert tried or name not in RULES, f"{name} shows no example of its rule"
 
 
-def test_there_are_examples_to_run() -> None:
+def test_the_modules_have_doctests() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
     modules = (importlib.import_module(name) for name in MODULES)
     assert sum(bool(test.examples) for m in modules for test in finder.find(m)) > 20

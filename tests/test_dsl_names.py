@@ -137,7 +137,7 @@ def defaults() -> list[tuple[str, str, str, Any]]:
 
 
 @pytest.mark.parametrize(("owner", "method", "parameter", "default"), defaults())
-def test_a_parameter_has_pyflinks_default(
+def test_parameters_have_pyflinks_defaults(
     owner: str, method: str, parameter: str, default: Any
 ) -> None:
     module, name = owner.split(".")
@@ -148,7 +148,7 @@ def test_a_parameter_has_pyflinks_default(
 
 
 @pytest.mark.parametrize("module", CONNECTORS)
-def test_a_connectors_name_is_where_pyflink_has_it(module: str) -> None:
+def test_connector_modules_have_pyflinks_names(module: str) -> None:
     loaded = importlib.import_module(f"opchain.datastream.connectors.{module}")
     for name, parameters in CONNECTORS[module].items():
         found = getattr(loaded, name)
@@ -158,7 +158,7 @@ def test_a_connectors_name_is_where_pyflink_has_it(module: str) -> None:
 
 
 @pytest.mark.parametrize("path", METHODS)
-def test_a_connectors_method_takes_pyflinks_parameters(path: str) -> None:
+def test_methods_of_connectors_have_pyflinks_parameters(path: str) -> None:
     module, _, name = path.partition(".")
     function = attrgetter(name)(importlib.import_module(f"opchain.datastream.connectors.{module}"))
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
@@ -166,7 +166,7 @@ def test_a_connectors_method_takes_pyflinks_parameters(path: str) -> None:
     assert names == METHODS[path]
 
 
-def test_the_package_of_connectors_exports_what_it_lists() -> None:
+def test_the_connectors_package_exports_the_names_in_its_all() -> None:
     package = importlib.import_module("opchain.datastream.connectors")
     assert {"DeliveryGuarantee", "NumberSequenceSource", "Sink", "Source"} <= set(package.__all__)
     for name in package.__all__:

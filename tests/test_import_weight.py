@@ -20,7 +20,7 @@ def modules_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_package_loads_nothing_of_itself() -> None:
+def test_importing_opchain_imports_no_submodule() -> None:
     loaded = modules_after("import opchain")
     assert {name for name in loaded if name.startswith("opchain")} == {"opchain"}
     assert len(loaded) < 40  # an editable installation loads up to 30 to find it
@@ -37,11 +37,11 @@ def test_the_package_loads_nothing_of_itself() -> None:
         "import opchain.compiler.assertions.pytest_plugin",
     ],
 )
-def test_drawing_a_program_loads_no_library(statement: str) -> None:
+def test_drawing_a_program_imports_no_third_party_library(statement: str) -> None:
     loaded = {name.partition(".")[0] for name in modules_after(statement)}
     assert not loaded & set(HEAVY)
 
 
-def test_functions_load_no_compiler() -> None:
+def test_modules_for_functions_do_not_import_the_compiler() -> None:
     loaded = modules_after("from opchain.datastream.functions import KeyedProcessFunction")
     assert not {name for name in loaded if name.startswith("opchain.compiler")}

@@ -95,7 +95,7 @@ def half(path: Path) -> str:
     return "runtime/spark" if where.startswith("runtime/spark/") else where.split("/")[0]
 
 
-def test_a_module_imports_only_what_its_half_may() -> None:
+def test_runtime_and_compiler_import_only_allowed_packages() -> None:
     known = sys.stdlib_module_names | {"opchain"}
     foreign = {
         (path.relative_to(ROOT).as_posix(), name)
@@ -116,7 +116,7 @@ def test_the_runtime_never_imports_the_compiler() -> None:
     assert not found
 
 
-def test_spark_is_imported_in_one_folder() -> None:
+def test_pyspark_is_imported_in_one_folder() -> None:
     elsewhere = [
         path.relative_to(ROOT).as_posix()
         for path in MODULES
@@ -153,7 +153,7 @@ def imported_by(path: Path) -> Iterator[str]:
         work += ast.iter_child_nodes(node)
 
 
-def test_a_module_imports_from_lower_layers() -> None:
+def test_modules_import_only_from_lower_layers() -> None:
     upward = set()
     for path in MODULES:
         here = place(".".join(("opchain", *path.relative_to(ROOT).with_suffix("").parts)))
@@ -170,7 +170,7 @@ def test_a_module_imports_from_lower_layers() -> None:
     assert not upward
 
 
-def test_every_folder_has_its_layer() -> None:
+def test_every_folder_is_assigned_to_a_layer() -> None:
     places = {
         path.relative_to(ROOT).with_suffix("").as_posix()
         for half in ("compiler", "runtime")

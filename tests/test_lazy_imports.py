@@ -103,13 +103,13 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_the_package_loads_no_name() -> None:
+def test_importing_opchain_datastream_imports_no_submodule() -> None:
     loaded = loaded_by("import opchain.datastream")
     assert loaded == {"opchain", "opchain.datastream", "opchain.reexports"}
 
 
 @pytest.mark.parametrize("module", EXECUTOR_MODULES)
-def test_what_executors_import_is_runtime_and_standard_library(module: str) -> None:
+def test_modules_for_executors_import_only_runtime_and_standard_library(module: str) -> None:
     loaded = loaded_by(f"import opchain.datastream.{module}")
     assert f"opchain.datastream.{module}" in loaded
     others = {m for m in loaded if not m.startswith(("opchain.runtime", "opchain.datastream"))}
@@ -117,13 +117,13 @@ def test_what_executors_import_is_runtime_and_standard_library(module: str) -> N
 
 
 @pytest.mark.parametrize("module", SETTINGS_MODULES)
-def test_settings_need_nothing_that_an_executor_lacks(module: str) -> None:
+def test_settings_modules_need_only_the_standard_library(module: str) -> None:
     loaded = loaded_by(f"import opchain.datastream.{module}")
     assert {m.split(".")[0] for m in loaded} == {"opchain"}
 
 
 @pytest.mark.parametrize("package", ["opchain", "opchain.datastream"])
-def test_editors_and_programs_see_the_same_names(package: str) -> None:
+def test_type_checkers_and_programs_see_the_same_names(package: str) -> None:
     module = importlib.import_module(package)
     source = ast.parse(Path(str(module.__file__)).read_text())
     (block,) = [node for node in source.body if isinstance(node, ast.If)]
@@ -140,14 +140,14 @@ def test_editors_and_programs_see_the_same_names(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", [opchain, opchain.datastream])
-def test_every_name_can_be_had(package: object) -> None:
+def test_every_exported_name_can_be_imported(package: object) -> None:
     names: list[str] = package.__all__  # type: ignore[attr-defined]
     assert len(names) == len(set(names))
     for name in names:
         assert getattr(package, name) is not None
 
 
-def test_pyflinks_names_are_all_there() -> None:
+def test_opchain_datastream_has_all_names_of_pyflink_datastream() -> None:
     assert set(PYFLINKS) <= set(opchain.datastream.__all__)
 
 

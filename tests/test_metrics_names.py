@@ -49,31 +49,31 @@ MODULES = ["opchain.metrics", "opchain.metrics.metricbase", "opchain.common.accu
 
 @pytest.mark.parametrize("module", MODULES[:2])
 @pytest.mark.parametrize("name", PYFLINK)
-def test_every_name_of_pyflink_is_there_with_its_parameters(module: str, name: str) -> None:
+def test_metrics_have_pyflinks_names_and_parameters(module: str, name: str) -> None:
     owner: Any = getattr(importlib.import_module(module), name)
     for method, parameters in PYFLINK[name].items():
         _, *ours = inspect.signature(getattr(owner, method)).parameters.values()
         assert [(item.name, item.default is item.empty) for item in ours] == parameters
 
 
-def test_the_default_span_of_a_meter_is_pyflinks() -> None:
+def test_a_meter_has_pyflinks_default_time_span() -> None:
     signature = inspect.signature(opchain.metrics.MetricGroup.meter)
     assert signature.parameters["time_span_in_seconds"].default == 60
 
 
-def test_accumulators_have_javas_names() -> None:
+def test_accumulators_have_the_names_of_flinks_java_classes() -> None:
     assert importlib.import_module("opchain.common.accumulators").__all__ == ACCUMULATORS
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_name_that_a_module_lists_can_be_had(module: str) -> None:
+def test_every_name_in_all_of_a_metrics_module_exists(module: str) -> None:
     loaded = importlib.import_module(module)
     assert [name for name in loaded.__all__ if not hasattr(loaded, name)] == []
     assert sorted(loaded.__all__) == loaded.__all__
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_executors_need_nothing_but_the_standard_library(module: str) -> None:
+def test_metrics_need_only_the_standard_library(module: str) -> None:
     program = (
         f"import sys; before = set(sys.modules); import {module}\n"
         "print(*{name.split('.')[0] for name in set(sys.modules) - before}"

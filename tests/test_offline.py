@@ -70,7 +70,7 @@ def without_spark_and_java(script: str, *arguments: object) -> subprocess.Comple
     return done
 
 
-def test_the_blocker_blocks() -> None:
+def test_pyspark_is_blocked_in_these_tests() -> None:
     done = subprocess.run(
         [sys.executable, "-c", BLOCKED + "import pyspark", str(TESTS)],
         capture_output=True,
@@ -80,7 +80,7 @@ def test_the_blocker_blocks() -> None:
     assert "pyspark is blocked" in done.stderr
 
 
-def test_programs_are_compiled_printed_compared_and_asserted_on() -> None:
+def test_planning_and_comparing_programs_needs_no_spark_or_java() -> None:
     done = without_spark_and_java(ASSERTIONS)
     assert done.returncode == 0, done.stderr
 
@@ -106,7 +106,7 @@ def program(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_every_command_works(arguments: tuple[str, ...], program: Path) -> None:
+def test_commands_need_no_spark_or_java(arguments: tuple[str, ...], program: Path) -> None:
     done = without_spark_and_java(COMMAND, *(text.format(program) for text in arguments))
     assert done.returncode == 0, done.stderr
     assert done.stdout

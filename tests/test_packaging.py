@@ -194,13 +194,13 @@ def bare(program: str, *arguments: Path) -> str:
 
 
 @pytest.mark.slow
-def test_executors_load_all_of_their_half_with_the_standard_library_alone(archive: Path) -> None:
+def test_executors_import_all_runtime_modules_with_only_the_standard_library(archive: Path) -> None:
     bare(LOAD_ALL, archive)
 
 
 @pytest.mark.parametrize("form", ["interpreted", "inlined"])
 @pytest.mark.slow
-def test_executors_run_tasks_with_the_standard_library_alone(
+def test_executors_run_tasks_with_only_the_standard_library(
     archive: Path, tmp_path: Path, form: str
 ) -> None:
     def draw(env: Any) -> None:

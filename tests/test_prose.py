@@ -127,12 +127,12 @@ def test_sentences_of_pages_are_short() -> None:
     assert found == []
 
 
-def test_a_turn_is_found_across_lines() -> None:
+def test_an_avoided_phrase_is_found_across_lines() -> None:
     text = Text(Path("page.md"), 3, "The driver has shown no signs\n  of life.")
     assert findings(text, rules()) == ["page.md:3: 'signs of life'; write: heartbeat"]
 
 
-def test_a_message_of_a_module_is_prose(tmp_path: Path) -> None:
+def test_messages_and_comments_of_a_module_are_checked(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text('raise ValueError(f"{x} is no record")  # made\n# anew\n', encoding="utf-8")
     words = [text.words for text in prose_of_module(module)]

@@ -63,13 +63,13 @@ def may_refuse(module: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_name_of_a_module_can_be_imported(module: str) -> None:
+def test_every_name_of_each_pyflink_module_can_be_imported(module: str) -> None:
     found = importlib.import_module(f"opchain.{module}")
     assert [name for name in names_of(module) if not hasattr(found, name)] == []
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_no_name_is_refused_that_is_not_listed(module: str) -> None:
+def test_only_listed_names_of_pyflink_are_refused(module: str) -> None:
     found = importlib.import_module(f"opchain.{module}")
     refused = {
         n
@@ -88,13 +88,13 @@ def test_no_name_is_refused_that_is_not_listed(module: str) -> None:
         ("table.catalog", "Catalog"),
     ],
 )
-def test_a_star_import_finds_refused_names(module: str, name: str) -> None:
+def test_a_star_import_includes_refused_names(module: str, name: str) -> None:
     found: dict[str, object] = {}
     exec(f"from opchain.{module} import *", found)  # noqa: S102
     assert is_refused(found[name])
 
 
-def test_a_refused_name_says_so_where_it_is_used() -> None:
+def test_a_refused_name_raises_an_error_when_it_is_used() -> None:
     from opchain.datastream.connectors.base import (  # noqa: PLC0415
         Sink,
         SupportsPreprocessing,
@@ -125,7 +125,7 @@ def test_a_refused_name_says_so_where_it_is_used() -> None:
             pass
 
 
-def test_the_dataset_api_of_pyflink_1_names_its_replacement() -> None:
+def test_the_dataset_api_of_pyflink_1_is_refused_with_its_replacement() -> None:
     with pytest.warns(DeprecationWarning, match="PyFlink 2 has StreamExecutionEnvironment"):
         from opchain.dataset import ExecutionEnvironment  # noqa: PLC0415
     with pytest.raises(
@@ -212,7 +212,7 @@ def _described(parameter: inspect.Parameter) -> str:
 
 
 @pytest.mark.parametrize("module", sorted({module for module, _ in entries()}))
-def test_signatures_are_pyflinks(module: str) -> None:
+def test_functions_have_pyflinks_signatures(module: str) -> None:
     problems = [problem_of(place, entry) for place, entry in entries() if place == module]
     assert [problem for problem in problems if problem] == []
 

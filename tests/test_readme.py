@@ -30,23 +30,23 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "words.py"
 
 
-def test_the_plan_is_what_opchain_plan_prints(program: str) -> None:
+def test_the_plan_in_the_readme_is_the_output_of_opchain_plan(program: str) -> None:
     result = CliRunner().invoke(main, ["plan", program])
     assert shows(result.output, block("text"))
 
 
-def test_the_generated_function_is_what_opchain_code_prints(program: str) -> None:
+def test_the_function_in_the_readme_is_the_output_of_opchain_code(program: str) -> None:
     result = CliRunner().invoke(main, ["code", program])
     assert block("python", 1).strip() in result.output
 
 
-def test_the_program_counts_words(program: str) -> None:
+def test_the_program_in_the_readme_counts_words(program: str) -> None:
     result = CliRunner().invoke(main, ["run", "--local", "--quiet", program])
     assert result.exit_code == 0
     assert {"1> ('that', 1)", "2> ('be', 2)"} & set(result.output.splitlines())
 
 
-def test_the_kafka_program_compiles_to_one_chain(
+def test_the_kafka_program_in_the_readme_compiles_to_one_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """examples/kafka/filter_json.py does the same, and runs against a broker in tests/examples."""
@@ -58,7 +58,7 @@ def test_the_kafka_program_compiles_to_one_chain(
     assert "6 operators in 1 vertex, 0 exchanges" in result.output
 
 
-def test_it_is_a_front_door() -> None:
+def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) < 150
     paragraphs = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE).split("\n\n")
     lists = re.compile(r"^([-|!]|#|  )", re.MULTILINE)
@@ -66,12 +66,12 @@ def test_it_is_a_front_door() -> None:
     assert long == []
 
 
-def test_the_links_lead_to_files() -> None:
+def test_links_in_the_readme_lead_to_files() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
 
 
-def test_the_commands_for_a_cluster_are_ones_that_opchain_knows(
+def test_cluster_commands_in_the_readme_are_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyspark")
@@ -89,7 +89,7 @@ def test_the_commands_for_a_cluster_are_ones_that_opchain_knows(
     assert by_hand.endswith(f" {shlex.join(words[4:])}")
 
 
-def test_ci_runs_the_readme_s_test_command() -> None:
+def test_ci_runs_the_test_command_of_the_readme() -> None:
     command = next(
         line
         for kind, text in BLOCKS

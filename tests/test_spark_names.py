@@ -10,13 +10,13 @@ import pytest
 import opchain.spark
 
 
-def test_every_name_is_there() -> None:
+def test_opchain_spark_has_every_exported_name() -> None:
     for name in opchain.spark.__all__:
         assert getattr(opchain.spark, name).__name__ == name
     assert set(opchain.spark.__all__) <= set(dir(opchain.spark))
 
 
-def test_a_name_that_is_not() -> None:
+def test_an_unknown_name_of_opchain_spark_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"module 'opchain\.spark' has no attribute 'nothing'"):
         opchain.spark.nothing  # noqa: B018
 

@@ -12,13 +12,13 @@ from opchain.runtime.errors import UnsupportedFeatureError
 
 
 @pytest.mark.parametrize("name", opchain.table.__all__)
-def test_every_name_is_there(name: str) -> None:
+def test_opchain_table_has_every_exported_name(name: str) -> None:
     assert getattr(opchain.table, name).__name__ == name
     assert name in dir(opchain.table)
 
 
 @pytest.mark.parametrize("name", ["SqlDialect", "TableFunction"])
-def test_what_pyflink_has_besides_is_refused_where_it_is_used(name: str) -> None:
+def test_unsupported_names_of_pyflink_table_are_refused_when_used(name: str) -> None:
     refused = getattr(opchain.table, name)
     with pytest.raises(
         UnsupportedFeatureError, match=rf"opchain\.table\..*\.{name} is not supported"
@@ -26,11 +26,11 @@ def test_what_pyflink_has_besides_is_refused_where_it_is_used(name: str) -> None
         refused()
 
 
-def test_other_names_are_unknown() -> None:
+def test_unknown_names_of_opchain_table_do_not_exist() -> None:
     assert not hasattr(opchain.table, "Tables")
 
 
-def test_importing_it_loads_nothing() -> None:
+def test_importing_opchain_table_imports_no_submodule() -> None:
     script = "import sys, opchain.table; print([m for m in sys.modules if 'opchain.compiler' in m])"
     found = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

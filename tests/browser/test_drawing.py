@@ -30,7 +30,7 @@ def opened(open_page: Any, plan: str | tuple[int, int]) -> Any:
 
 
 @pytest.mark.parametrize("plan", [*RANDOM, *PROGRAMS], ids=str)
-def test_everything_has_a_place_of_its_own_inside_the_drawing(
+def test_boxes_and_arrows_do_not_overlap_and_are_inside_the_drawing(
     open_page: Any, plan: str | tuple[int, int]
 ) -> None:
     page = opened(open_page, plan)
@@ -74,7 +74,9 @@ def test_everything_has_a_place_of_its_own_inside_the_drawing(
 
 
 @pytest.mark.parametrize("plan", [(30, 1), (30, 2), "sessions", "two_sinks"], ids=str)
-def test_no_text_of_a_box_is_cut_that_has_room(open_page: Any, plan: str | tuple[int, int]) -> None:
+def test_the_text_of_a_box_is_not_cut_if_the_box_could_grow(
+    open_page: Any, plan: str | tuple[int, int]
+) -> None:
     page = opened(open_page, plan)
     cut = page.evaluate(
         """() => [...document.querySelectorAll('.vertex .name')]
@@ -84,7 +86,7 @@ def test_no_text_of_a_box_is_cut_that_has_room(open_page: Any, plan: str | tuple
     assert cut == []
 
 
-def test_the_name_of_a_source_without_one_is_whole(open_page: Any) -> None:
+def test_the_default_name_of_a_source_is_not_cut(open_page: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_collection([1, 2]).print()
     page = open_page(program_page(env.program()))
@@ -92,7 +94,7 @@ def test_the_name_of_a_source_without_one_is_whole(open_page: Any) -> None:
     assert name.evaluate("(name) => name.scrollWidth <= name.clientWidth")
 
 
-def test_the_same_page_is_always_drawn_the_same(open_page: Any) -> None:
+def test_drawing_a_page_twice_gives_the_same_drawing(open_page: Any) -> None:
     html = program_page(random_plan(30, 3).program())
     one, other = open_page(html), open_page(html)
     assert vertices(one) == vertices(other)
@@ -114,7 +116,7 @@ def test_an_arrow_leaves_at_the_height_of_the_operator_that_sends(open_page: Any
 
 
 @pytest.mark.parametrize("size", [12, 40])
-def test_what_a_plan_begins_with_is_whole_and_can_be_read(open_page: Any, size: int) -> None:
+def test_the_first_boxes_of_a_plan_are_visible_and_readable(open_page: Any, size: int) -> None:
     page = open_page(program_page(random_plan(size, 1).program()), viewport=LAPTOP)
     assert page.is_hidden("#overview")
     fonts = page.evaluate(
@@ -129,7 +131,7 @@ def test_what_a_plan_begins_with_is_whole_and_can_be_read(open_page: Any, size: 
     assert min(fonts) >= LEAST_FONT_PX
 
 
-def test_a_narrow_window_gets_its_plan_from_the_top_down(open_page: Any) -> None:
+def test_in_a_narrow_window_the_plan_is_drawn_from_top_to_bottom(open_page: Any) -> None:
     page = open_page(
         program_page(drawn("word_count").program()), viewport={"width": 390, "height": 844}
     )
@@ -168,9 +170,7 @@ def test_long_chains_are_folded_into_rows(open_page: Any, chains: int) -> None:
 
 
 @pytest.mark.parametrize("window", [LAPTOP, {"width": 390, "height": 844}], ids=["laptop", "phone"])
-def test_a_plan_that_is_too_large_is_seen_from_its_first_box_on(
-    open_page: Any, window: Any
-) -> None:
+def test_a_plan_that_is_too_large_starts_at_its_first_box(open_page: Any, window: Any) -> None:
     """A staircase: its middle, which was shown, is far below its beginning."""
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_parallelism(2)

@@ -152,7 +152,7 @@ def wait_for_epoch(page: Any, number: int) -> str:
     return " ".join(text.split())
 
 
-def test_numbers_come_while_the_job_runs(opened: Any, job: RunningJob) -> None:
+def test_the_live_page_updates_numbers_while_the_job_runs(opened: Any, job: RunningJob) -> None:
     page = opened
     page.wait_for_selector("#live.running")
     assert shown(page, 1)[:3] == ["0", "0", "1.00"]
@@ -172,7 +172,7 @@ def test_numbers_come_while_the_job_runs(opened: Any, job: RunningJob) -> None:
     assert skew > 1
 
 
-def test_boxes_grow_with_their_numbers_and_keep_apart(opened: Any, job: RunningJob) -> None:
+def test_boxes_grow_with_their_numbers_without_overlap(opened: Any, job: RunningJob) -> None:
     page = opened
     before = vertices(page)
     job.run_epoch(20_000, lags=(1_200, 300))
@@ -190,7 +190,7 @@ def test_boxes_grow_with_their_numbers_and_keep_apart(opened: Any, job: RunningJ
     )
 
 
-def test_an_open_panel_follows(opened: Any, job: RunningJob) -> None:
+def test_an_open_panel_is_updated(opened: Any, job: RunningJob) -> None:
     page = opened
     page.click(".vertex[data-number='2']")
     job.run_epoch(100)
@@ -201,7 +201,9 @@ def test_an_open_panel_follows(opened: Any, job: RunningJob) -> None:
         )
 
 
-def test_whoever_reads_an_open_panel_stays_where_they_are(opened: Any, job: RunningJob) -> None:
+def test_an_update_keeps_focus_and_scroll_position_of_an_open_panel(
+    opened: Any, job: RunningJob
+) -> None:
     page = opened
     job.run_epoch(100)
     wait_for_epoch(page, 1)
@@ -219,7 +221,7 @@ def test_whoever_reads_an_open_panel_stays_where_they_are(opened: Any, job: Runn
     assert "Duration\n" in details
 
 
-def test_vertices_are_sorted_by_the_column_that_is_pressed(opened: Any, job: RunningJob) -> None:
+def test_a_click_on_a_column_sorts_the_table_of_vertices(opened: Any, job: RunningJob) -> None:
     page = opened
     page.wait_for_selector(".vertex[data-number='1'].is-running")
     for _ in range(2):
@@ -245,7 +247,7 @@ def test_vertices_are_sorted_by_the_column_that_is_pressed(opened: Any, job: Run
     assert "Vertex 2" in page.inner_text("#details")
 
 
-def test_a_page_says_that_its_job_has_ended(opened: Any, job: RunningJob) -> None:
+def test_the_live_page_shows_that_the_job_has_ended(opened: Any, job: RunningJob) -> None:
     page = opened
     job.run_epoch(10)
     job.client.cancel().result(60)
@@ -263,7 +265,7 @@ def tab(page: Any, name: str) -> str:
     return text
 
 
-def test_vertices_and_exchanges_say_what_they_do(opened: Any, job: RunningJob) -> None:
+def test_vertices_show_their_state_and_exchanges_their_rate(opened: Any, job: RunningJob) -> None:
     page = opened
     page.wait_for_selector(".vertex[data-number='1'].is-running")
     job.run_epoch(1_000)
@@ -277,7 +279,7 @@ def test_vertices_and_exchanges_say_what_they_do(opened: Any, job: RunningJob) -
     page.wait_for_function(f"() => ({thickness})() > 3")
 
 
-def test_the_strip_has_what_the_run_did(opened: Any, job: RunningJob) -> None:
+def test_the_timeline_has_the_epochs_and_events_of_the_run(opened: Any, job: RunningJob) -> None:
     page = opened
     for records in (700, 1_400):
         job.run_epoch(records)
@@ -329,7 +331,7 @@ def test_a_source_with_partitions_shows_their_topic_and_lag(opened: Any, job: Ru
     ]
 
 
-def test_a_click_twice_cancels_with_the_token_alone(chromium: Any, job: RunningJob) -> None:
+def test_a_double_click_on_cancel_needs_the_token(chromium: Any, job: RunningJob) -> None:
     started = job.started()
     with page_of(chromium, started, token="") as page:
         page.wait_for_selector("#live.running")
@@ -363,7 +365,7 @@ def price(number: int) -> int:
     return number
 
 
-def test_a_failure_is_shown_where_it_was(chromium: Any, job: RunningJob) -> None:
+def test_a_failure_is_shown_at_its_vertex(chromium: Any, job: RunningJob) -> None:
     with page_of(chromium, job.started(), failed_job()) as page:
         page.wait_for_selector("#live.failed")
         assert page.locator(".vertex .top .state-word").all_inner_texts() == [
@@ -388,7 +390,7 @@ def test_a_failure_is_shown_where_it_was(chromium: Any, job: RunningJob) -> None
         assert page.inner_text("#job") == "visits"
 
 
-def test_failures_that_restarts_followed_are_listed_the_latest_first(chromium: Any) -> None:
+def test_failures_with_restarts_are_listed_latest_first(chromium: Any) -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     configuration.set_string("restart-strategy.type", "fixed-delay")
@@ -411,7 +413,7 @@ def test_failures_that_restarts_followed_are_listed_the_latest_first(chromium: A
         assert sheet.count("at record 70") == 3
 
 
-def test_a_saved_run_is_opened_without_a_server(open_page: Any, job: RunningJob) -> None:
+def test_a_saved_run_can_be_opened_without_a_server(open_page: Any, job: RunningJob) -> None:
     job.run_epoch(500)
     watch = JobWatch(job.started())
     watch.look()
@@ -423,7 +425,9 @@ def test_a_saved_run_is_opened_without_a_server(open_page: Any, job: RunningJob)
     assert page.is_hidden("#cancel")
 
 
-def test_a_run_that_was_saved_as_it_ran_says_when(open_page: Any, job: RunningJob) -> None:
+def test_a_run_saved_while_running_shows_the_time_of_saving(
+    open_page: Any, job: RunningJob
+) -> None:
     job.run_epoch(500)
     page = open_page(run_page(JobWatch(job.started())))
     assert page.inner_text("#live b") == "was running"
@@ -437,7 +441,7 @@ CUT = """() => ['#facts', '#live small', '#live span']
   .filter((part) => document.querySelector(part).scrollWidth > document.querySelector(part).clientWidth)"""
 
 
-def test_the_heading_and_the_facts_of_a_run_are_whole(chromium: Any, job: RunningJob) -> None:
+def test_the_heading_and_the_facts_of_a_run_are_not_cut(chromium: Any, job: RunningJob) -> None:
     with page_of(chromium, job.started()) as page:
         job.run_epoch(20_000)
         wait_for_epoch(page, 1)
@@ -450,7 +454,7 @@ def test_the_heading_and_the_facts_of_a_run_are_whole(chromium: Any, job: Runnin
         assert page.evaluate(CUT) == []
 
 
-def test_from_far_away_vertices_say_how_fast_they_are(opened: Any, job: RunningJob) -> None:
+def test_zoomed_out_vertices_show_their_rate(opened: Any, job: RunningJob) -> None:
     page = opened
     page.wait_for_selector(".vertex[data-number='1'].is-running")
     job.run_epoch(1_000)

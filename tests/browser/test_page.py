@@ -45,7 +45,7 @@ def scale(page: Any) -> float:
     )
 
 
-def test_a_click_on_a_vertex_shows_its_code_and_where_it_comes_from(word_count_page: Any) -> None:
+def test_a_click_on_a_vertex_shows_its_code_and_call_sites(word_count_page: Any) -> None:
     page = word_count_page
     page.click(".vertex[data-number='2']")
     code = page.evaluate(
@@ -59,7 +59,7 @@ def test_a_click_on_a_vertex_shows_its_code_and_where_it_comes_from(word_count_p
     assert page.is_hidden("#details")
 
 
-def test_a_click_on_an_arrow_says_why_it_is_cut_and_what_would_chain_it(
+def test_a_click_on_an_arrow_shows_why_it_is_not_chained_and_the_remedy(
     word_count_page: Any,
 ) -> None:
     page = word_count_page
@@ -75,7 +75,7 @@ def test_a_click_on_an_arrow_says_why_it_is_cut_and_what_would_chain_it(
     assert "Vertex 3" in page.inner_text("#details")
 
 
-def test_every_arrow_says_in_a_word_how_records_move_and_why_under_the_pointer(
+def test_arrows_show_their_partitioning_and_explain_it_on_hover(
     word_count_page: Any,
 ) -> None:
     page = word_count_page
@@ -90,7 +90,7 @@ def test_every_arrow_says_in_a_word_how_records_move_and_why_under_the_pointer(
     assert page.is_hidden("#hint")
 
 
-def test_operators_have_the_words_of_programs_and_a_glyph(word_count_page: Any) -> None:
+def test_operators_have_the_name_of_their_method_and_an_icon(word_count_page: Any) -> None:
     page = word_count_page
     kinds = page.locator(".vertex .kind").all_inner_texts()
     assert kinds == ["source", "flat map", "map", "reduce", "sink"]
@@ -103,7 +103,7 @@ def test_operators_have_the_words_of_programs_and_a_glyph(word_count_page: Any) 
     assert "window" not in legend
 
 
-def test_the_lineage_of_the_operator_under_the_pointer_is_lit(open_page: Any) -> None:
+def test_the_lineage_of_the_operator_under_the_pointer_is_highlighted(open_page: Any) -> None:
     page = open_page(program_page(drawn("two_sinks").program()))
     lit = "() => [...document.querySelectorAll('li.lit .name')].map((name) => name.textContent)"
     page.hover(".vertex li:has-text('square')")
@@ -115,7 +115,7 @@ def test_the_lineage_of_the_operator_under_the_pointer_is_lit(open_page: Any) ->
     page.wait_for_function("() => !document.querySelector('.tracing')")
 
 
-def test_the_panel_stands_beside_the_drawing(word_count_page: Any) -> None:
+def test_the_panel_is_beside_the_drawing(word_count_page: Any) -> None:
     page = word_count_page
     page.click(".vertex[data-number='2']")
     panel = page.locator("#details").bounding_box()
@@ -124,7 +124,7 @@ def test_the_panel_stands_beside_the_drawing(word_count_page: Any) -> None:
         assert where["x"] + where["width"] <= panel["x"]
 
 
-def test_search_narrows_and_goes_from_match_to_match(open_page: Any) -> None:
+def test_search_highlights_matches_and_moves_between_them(open_page: Any) -> None:
     page = open_page(program_page(random_plan(300, 1).program()))
     page.keyboard.press("/")
     page.keyboard.type("reduce is_valid")
@@ -150,14 +150,14 @@ def test_search_narrows_and_goes_from_match_to_match(open_page: Any) -> None:
 
 
 @pytest.mark.parametrize("words", ["programs.py", "keyed state", "first hash", "count"])
-def test_search_knows_call_sites_state_keys_and_uids(word_count_page: Any, words: str) -> None:
+def test_search_finds_call_sites_state_keys_and_uids(word_count_page: Any, words: str) -> None:
     word_count_page.fill("#search", words)
     assert word_count_page.locator(".match").count() > 0
     word_count_page.fill("#search", f"{words} nowhere")
     assert word_count_page.locator(".match").count() == 0
 
 
-def test_keys_alone_are_enough(word_count_page: Any) -> None:
+def test_the_page_can_be_used_with_the_keyboard_alone(word_count_page: Any) -> None:
     page = word_count_page
     page.locator("#help").focus()
     for number in ("1", "2"):
@@ -192,7 +192,7 @@ def begin(page: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["key", "click"])
-def test_search_is_there_before_the_drawing_is(open_page: Any, way: str) -> None:
+def test_search_works_before_the_drawing_is_ready(open_page: Any, way: str) -> None:
     page = open_page(program_page(random_plan(30, 1).program()), is_held=True)
     if way == "key":
         page.keyboard.press("/")
@@ -211,7 +211,7 @@ def test_search_is_there_before_the_drawing_is(open_page: Any, way: str) -> None
     assert page.input_value("#search") == ""
 
 
-def test_keys_and_buttons_before_the_drawing_wait_for_it(open_page: Any) -> None:
+def test_keys_and_buttons_take_effect_once_the_drawing_is_ready(open_page: Any) -> None:
     page = open_page(program_page(drawn("word_count").program()), is_held=True)
     page.keyboard.press("?")
     assert page.is_visible("#keys")
@@ -228,7 +228,7 @@ def test_keys_and_buttons_before_the_drawing_wait_for_it(open_page: Any) -> None
     assert scale(page) == pytest.approx(0.8 * scale(other))
 
 
-def test_arrows_up_and_down_stay_in_the_column(open_page: Any) -> None:
+def test_arrow_keys_up_and_down_stay_in_the_column(open_page: Any) -> None:
     page = open_page(program_page(random_plan(30, 1).program()))
     boxes = {box.number: box for box in vertices(page)}
     upper = min(boxes.values(), key=lambda box: (box.top, box.number))
@@ -242,7 +242,7 @@ def test_arrows_up_and_down_stay_in_the_column(open_page: Any) -> None:
     assert boxes[int(focused(page) or 0)].top < lower.top
 
 
-def test_the_drawing_is_moved_scaled_and_fitted(open_page: Any) -> None:
+def test_the_drawing_can_be_moved_zoomed_and_fitted(open_page: Any) -> None:
     page = open_page(program_page(random_plan(300, 1).program()))
     assert page.is_visible("#overview")
     before = scale(page)
@@ -283,9 +283,7 @@ PHONE = {"width": 390, "height": 760}
 
 
 @pytest.mark.parametrize("size", [30, 300])
-def test_from_far_away_all_names_are_equally_large_and_none_is_cut(
-    open_page: Any, size: int
-) -> None:
+def test_zoomed_out_names_have_the_same_size_and_are_not_cut(open_page: Any, size: int) -> None:
     page = open_page(program_page(random_plan(size, 1).program()), viewport=PHONE)
     names = page.evaluate(
         """() => [...document.querySelectorAll('.far-away .vertex .far .title')].map((name) =>
@@ -296,7 +294,7 @@ def test_from_far_away_all_names_are_equally_large_and_none_is_cut(
     assert [name for name, _, hidden in names if hidden > 1] == []
 
 
-def test_a_plan_of_three_vertices_is_seen_whole_on_a_phone(open_page: Any) -> None:
+def test_a_plan_of_three_vertices_fits_the_screen_of_a_phone(open_page: Any) -> None:
     page = open_page(program_page(random_plan(3, 1).program()), viewport=PHONE)
     for number in (1, 2, 3):
         box = page.locator(f".vertex[data-number='{number}']").bounding_box()
@@ -305,7 +303,9 @@ def test_a_plan_of_three_vertices_is_seen_whole_on_a_phone(open_page: Any) -> No
     assert page.is_hidden("#overview")
 
 
-def test_a_map_says_on_a_phone_that_there_is_more(open_page: Any, counted: Any) -> None:
+def test_a_phone_shows_an_overview_map_if_the_drawing_is_larger(
+    open_page: Any, counted: Any
+) -> None:
     page = open_page(program_page(*counted), viewport=PHONE)
     assert page.is_hidden("#overview")
     for _ in range(6):
@@ -347,7 +347,7 @@ CONTRASTS = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("chosen", ["vertex", "exchange"])
-def test_text_can_be_read_in_light_and_in_the_dark(
+def test_text_has_enough_contrast_in_light_and_dark_mode(
     open_page: Any, counted: Any, scheme: str, chosen: str
 ) -> None:
     page = open_page(program_page(*counted), color_scheme=scheme)
@@ -365,14 +365,14 @@ def go_away(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_names_can_be_read_from_far_away(open_page: Any, counted: Any, scheme: str) -> None:
+def test_zoomed_out_names_have_enough_contrast(open_page: Any, counted: Any, scheme: str) -> None:
     page = open_page(program_page(*counted), color_scheme=scheme, viewport=PHONE)
     go_away(page)
     found = page.evaluate(CONTRASTS)
     assert [(text, round(contrast, 2)) for text, contrast in found if contrast < 4.5] == []
 
 
-def test_boxes_stand_out_from_far_away_in_the_dark(open_page: Any) -> None:
+def test_zoomed_out_boxes_stand_out_in_dark_mode(open_page: Any) -> None:
     page = open_page(program_page(random_plan(3, 1).program()), color_scheme="dark", viewport=PHONE)
     go_away(page)
     page.evaluate(
@@ -383,7 +383,7 @@ def test_boxes_stand_out_from_far_away_in_the_dark(open_page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_reader_may_choose_the_other_scheme(open_page: Any, scheme: str) -> None:
+def test_the_colour_scheme_can_be_switched(open_page: Any, scheme: str) -> None:
     page = open_page(program_page(drawn("word_count").program()), color_scheme=scheme)
     background = "() => getComputedStyle(document.body).backgroundColor"
     first = page.evaluate(background)
@@ -395,7 +395,7 @@ def test_the_reader_may_choose_the_other_scheme(open_page: Any, scheme: str) -> 
 
 
 @pytest.mark.parametrize("size", [3, 30, 300])
-def test_paper_gets_the_whole_drawing_and_the_text(open_page: Any, size: int) -> None:
+def test_a_printed_page_has_the_whole_drawing_and_the_text(open_page: Any, size: int) -> None:
     page = open_page(program_page(random_plan(size, 1).program()), color_scheme="dark")
     page.click("#fit")
     page.click(".vertex >> nth=0")
@@ -420,7 +420,7 @@ def test_paper_gets_the_whole_drawing_and_the_text(open_page: Any, size: int) ->
     assert f"in {size} vertices" in page.inner_text("#as-text")
 
 
-def test_a_finished_job_shows_its_numbers(open_page: Any, counted: Any) -> None:
+def test_the_page_of_a_finished_job_shows_its_numbers(open_page: Any, counted: Any) -> None:
     page = open_page(program_page(*counted))
     numbers = page_numbers(counted[1])
     boxes = page.locator(".vertex")
@@ -444,7 +444,7 @@ def test_a_finished_job_shows_its_numbers(open_page: Any, counted: Any) -> None:
     ]
 
 
-def test_numbers_may_come_later_and_again(open_page: Any, counted: Any) -> None:
+def test_numbers_can_be_added_and_updated_later(open_page: Any, counted: Any) -> None:
     program, metrics = counted
     page = open_page(program_page(program))
     assert page.locator(".numbers").count() == 0
@@ -461,7 +461,7 @@ def test_numbers_may_come_later_and_again(open_page: Any, counted: Any) -> None:
     assert heat == "var(--pressed)"
 
 
-def test_records_dropped_as_late_and_the_lag_are_on_the_box(open_page: Any, counted: Any) -> None:
+def test_a_box_shows_late_records_and_the_lag(open_page: Any, counted: Any) -> None:
     """A source without watermarks at the head of a chain does not hide the watermark that the chain sends on."""
     program, metrics = counted
     page = open_page(program_page(program))
@@ -498,7 +498,7 @@ def test_a_notebook_shows_the_page_in_a_frame(open_page: Any) -> None:
     inside.locator("#theme").click()
 
 
-def test_without_scripts_the_plan_is_text(open_page: Any) -> None:
+def test_without_javascript_the_plan_is_text(open_page: Any) -> None:
     env = drawn("word_count")
     page = open_page(program_page(env.program()), java_script_enabled=False)
     assert page.is_hidden("header")
@@ -508,7 +508,7 @@ def test_without_scripts_the_plan_is_text(open_page: Any) -> None:
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'`&amp; \u5358\u8a9e \U0001f600 \u202eabc"
 
 
-def test_names_are_shown_as_they_are_and_run_nothing(open_page: Any) -> None:
+def test_markup_in_names_is_shown_as_text_and_not_executed(open_page: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     numbers = env.from_sequence(1, 9).name(EVIL).uid(EVIL).slot_sharing_group(EVIL)
     numbers.map(lambda n: n).name("long " * 400).rebalance().map(lambda n: n).name(
@@ -538,7 +538,7 @@ def drawn_vertices(page: Any) -> list[str]:
     return numbers
 
 
-def test_the_lineage_of_a_vertex_can_be_drawn_alone(open_page: Any) -> None:
+def test_the_page_can_show_only_the_lineage_of_a_vertex(open_page: Any) -> None:
     page = open_page(program_page(random_plan(30, 1).program()))
     contents = page.evaluate("() => JSON.parse(document.getElementById('contents').textContent)")
     sources = {exchange["source"] for exchange in contents["exchanges"]}
@@ -578,7 +578,7 @@ def test_the_lineage_of_a_vertex_can_be_drawn_alone(open_page: Any) -> None:
     page.wait_for_function("() => document.querySelectorAll('.vertex[hidden]').length === 0")
 
 
-def test_a_search_finds_what_is_hidden_beside_a_lineage(open_page: Any) -> None:
+def test_a_search_finds_vertices_outside_of_the_shown_lineage(open_page: Any) -> None:
     page = open_page(program_page(random_plan(30, 1).program()))
     page.focus(".vertex[data-number='1']")
     page.keyboard.press("l")
@@ -593,7 +593,7 @@ def test_a_search_finds_what_is_hidden_beside_a_lineage(open_page: Any) -> None:
     assert page.is_hidden("#alone")
 
 
-def test_the_address_leads_to_the_vertex_that_is_open(word_count_page: Any) -> None:
+def test_the_address_of_the_page_has_the_open_vertex(word_count_page: Any) -> None:
     page = word_count_page
     page.click(".vertex[data-number='2']")
     assert page.url.endswith("#vertex-2")
@@ -604,6 +604,6 @@ def test_the_address_leads_to_the_vertex_that_is_open(word_count_page: Any) -> N
     assert "#" not in page.url
 
 
-def test_from_far_away_sources_and_sinks_have_a_glyph_and_their_name(word_count_page: Any) -> None:
+def test_zoomed_out_sources_and_sinks_have_an_icon_and_a_short_name(word_count_page: Any) -> None:
     names = word_count_page.locator(".far .title").all_text_contents()
     assert not [name for name in names if name.startswith(("Source: ", "Sink: "))]

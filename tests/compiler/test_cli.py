@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_standard_output_is_the_plan_and_nothing_else(folder: Path) -> None:
+def test_plan_prints_only_the_plan_to_standard_output(folder: Path) -> None:
     done = opchain(folder, "plan", "clicks.py", "--format", "json", PYTHONIOENCODING="utf-8")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["job_name"] == "clicks"
@@ -64,7 +64,7 @@ def test_the_traceback_of_an_operator_whose_name_no_file_can_have_is_shown(folde
     assert "TypeError: ord() expected string of length 1, but int found\n" in done.stderr
 
 
-def test_exit_codes_tell_the_same_from_different_from_error(folder: Path) -> None:
+def test_diff_has_different_exit_codes_for_equal_different_and_error(folder: Path) -> None:
     changed = PROGRAM.replace(".filter(bool)", ".rebalance().filter(bool)")
     (folder / "other.py").write_text(changed, encoding="utf-8")
     codes = [
@@ -82,7 +82,7 @@ def test_the_installed_script_is_the_same_command(folder: Path) -> None:
     assert done.stdout == opchain(folder, "key-groups", "hello").stdout
 
 
-def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
+def test_a_closed_output_pipe_is_not_an_error(folder: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "opchain", "plan", "clicks.py"],
         cwd=folder,
@@ -96,7 +96,7 @@ def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(main.commands))
-def test_every_command_and_option_is_explained(name: str) -> None:
+def test_every_command_and_option_has_a_help_text(name: str) -> None:
     command = main.commands[name]
     assert command.help
     for parameter in command.params:
@@ -105,7 +105,7 @@ def test_every_command_and_option_is_explained(name: str) -> None:
     assert CliRunner().invoke(main, [name, "--help"]).exit_code == 0
 
 
-def test_the_commands_are_those_of_the_documentation() -> None:
+def test_all_commands_are_documented() -> None:
     looking = {"plan", "explain", "diff", "code", "key-groups", "lint", "port", "state", "config"}
     running = {"run", "submit", "package", "checkpoint", "savepoint", "replay", "dev", "new"}
     operating = {"cancel", "stop"}
@@ -113,12 +113,12 @@ def test_the_commands_are_those_of_the_documentation() -> None:
     assert "opchain, version" in CliRunner().invoke(main, ["--version"]).output
 
 
-def test_no_command_is_an_error() -> None:
+def test_an_unknown_command_is_an_error() -> None:
     assert CliRunner().invoke(main, ["plans"]).exit_code == 2
 
 
 @pytest.mark.parametrize("group", [(), ("checkpoint",)])
-def test_no_command_is_described_by_half_a_sentence(group: tuple[str, ...]) -> None:
+def test_the_short_help_of_every_command_is_a_whole_sentence(group: tuple[str, ...]) -> None:
     listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output
     _, _, commands = listed.partition("\nCommands:\n")
     lines = commands.partition("\n\n")[0].split("\n")
@@ -128,7 +128,7 @@ def test_no_command_is_described_by_half_a_sentence(group: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("command", [["plan"], ["diff", "clicks.py"], ["run"]])
-def test_an_interrupt_is_no_answer(folder: Path, command: list[str]) -> None:
+def test_an_interrupt_exits_with_130(folder: Path, command: list[str]) -> None:
     (folder / "endless.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
     done = opchain(folder, *command, "endless.py")
     assert done.returncode == 130

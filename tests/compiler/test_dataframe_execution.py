@@ -43,7 +43,7 @@ def test_a_dataframe_is_read_in_the_first_stage() -> None:
         lambda env: env.from_sequence(1, 3).to_dataframe("bigint"),
     ],
 )
-def test_this_process_has_no_dataframes(run: Any) -> None:
+def test_from_dataframe_is_refused_in_process(run: Any) -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -51,5 +51,5 @@ def test_this_process_has_no_dataframes(run: Any) -> None:
         run(env)
 
 
-def test_a_job_without_is_left_alone() -> None:
+def test_a_job_without_dataframes_runs_in_process() -> None:
     refuse_dataframes(job_of(lambda env: env.from_sequence(1, 3).print()), "this one never ends")

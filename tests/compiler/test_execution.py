@@ -20,7 +20,7 @@ def environment() -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment(configuration)
 
 
-def test_a_job_runs_to_its_end_or_on_a_thread_of_its_own(
+def test_execute_waits_for_the_job_and_execute_async_uses_a_thread(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for wait in (True, False):
@@ -32,7 +32,7 @@ def test_a_job_runs_to_its_end_or_on_a_thread_of_its_own(
     assert capsys.readouterr().out == "1\n1\n"
 
 
-def test_files_reach_a_job_in_this_process(tmp_path: Any) -> None:
+def test_files_of_the_program_are_available_to_a_job_in_process(tmp_path: Any) -> None:
     (tmp_path / "module_of_a_job.py").write_text("FACTOR = 7", "utf-8")
 
     def times(value: int) -> int:
@@ -46,7 +46,7 @@ def test_files_reach_a_job_in_this_process(tmp_path: Any) -> None:
         assert list(found) == [42]
 
 
-def test_vertices_get_what_their_group_asks_for() -> None:
+def test_vertices_get_the_resources_of_their_slot_sharing_group() -> None:
     env = environment()
     big = (
         SlotSharingGroup.builder("big")
@@ -69,7 +69,7 @@ def test_vertices_get_what_their_group_asks_for() -> None:
     assert found["hungry"] == SlotResources("big", 1.5, 123, (("gpu", 1.0),))
 
 
-def test_without_resources_there_is_nothing_to_place() -> None:
+def test_without_resources_no_vertex_has_slot_resources() -> None:
     env = environment()
     env.from_collection([1]).print()
     assert slot_resources(compile_program(env.program())) == ()

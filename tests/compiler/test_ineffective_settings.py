@@ -141,7 +141,7 @@ def value_of(name: str, folder: Path) -> Any:
 @pytest.mark.parametrize(
     "name", [name for name in JobSettings.model_fields if name not in ("target", *OF_REPORTS)]
 )
-def test_each_setting_is_observed_or_refused_or_told(
+def test_each_setting_has_an_effect_or_an_error_or_a_warning(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     fails = name == "restart_strategy"
@@ -179,7 +179,7 @@ def test_each_setting_of_a_restart_strategy_changes_it(name: str, tmp_path: Path
     assert strategy(**{name: value_of(name, tmp_path)}) != strategy()
 
 
-def test_each_setting_of_an_unbounded_job_comes_from_a_key(tmp_path: Path) -> None:
+def test_each_streaming_setting_is_set_by_a_configuration_key(tmp_path: Path) -> None:
     """tests/spark/streaming/test_checkpoint_settings.py and others observe the effects of StreamingSettings."""
 
     def settings_of(**settings: Any) -> Any:
@@ -250,14 +250,14 @@ def bounded(env: StreamExecutionEnvironment) -> None:
         (endless, {"retained_checkpoints": 7, "checkpoint_dir": "a"}, None),
     ],
 )
-def test_a_setting_without_effect_on_the_job_is_told(
+def test_a_setting_without_effect_on_the_job_causes_a_warning(
     draw: Callable[[StreamExecutionEnvironment], object], settings: Any, told: str | None
 ) -> None:
     found = ineffective_settings(compiled(draw, **settings))
     assert [text[: len(told or text)] for text in found] == ([] if told is None else [told])
 
 
-def test_settings_of_chained_operators_are_told() -> None:
+def test_settings_of_chained_operators_without_effect_cause_a_warning() -> None:
     def chain(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_sequence(1, 9).map(lambda n: n).set_parallelism(2).name("head")
         chained = numbers.map(lambda n: n).name("chained").set_parallelism(2)
@@ -270,7 +270,7 @@ def test_settings_of_chained_operators_are_told() -> None:
     assert ineffective_settings(compiled(endless, max_parallelism=64)) == []
 
 
-def test_resources_of_slots_are_told_in_process() -> None:
+def test_resources_of_slots_cause_a_warning_in_process() -> None:
     def slots(env: StreamExecutionEnvironment) -> None:
         group = SlotSharingGroup.builder("a").set_cpu_cores(1.0).set_task_heap_memory_mb(1).build()
         env.register_slot_sharing_group(group)

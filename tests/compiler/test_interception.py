@@ -41,7 +41,7 @@ class Environment:
         raise AssertionError("nothing is to be configured")
 
 
-def test_a_job_runs_when_nobody_captures() -> None:
+def test_without_capturing_a_job_runs() -> None:
     assert not job_intercepted(program("real"), "execute")
 
 
@@ -73,7 +73,7 @@ def test_the_innermost_block_takes_the_job() -> None:
     assert [job.job_name for job in outer.jobs] == ["outer"]
 
 
-def test_environments_start_with_what_the_command_line_says_within_the_block_only() -> None:
+def test_configuring_sets_keys_of_new_environments_only_within_the_block() -> None:
     with configuring({"parallelism.default": "3"}), configuring({"pipeline.name": "mine"}):
         inside = StreamExecutionEnvironment.get_execution_environment()
     outside = StreamExecutionEnvironment.get_execution_environment()
@@ -81,7 +81,7 @@ def test_environments_start_with_what_the_command_line_says_within_the_block_onl
     assert (inside.get_parallelism(), outside.get_parallelism()) == (3, 1)
 
 
-def test_what_the_program_sets_itself_counts_more() -> None:
+def test_settings_of_the_program_override_those_of_configuring() -> None:
     with configuring({"parallelism.default": "3"}):
         env = StreamExecutionEnvironment.get_execution_environment()
         env.set_parallelism(5)
@@ -96,7 +96,7 @@ def test_a_job_executed_from_a_thread_is_captured() -> None:
     assert [job.job_name for job in capture.jobs] == ["threaded"]
 
 
-def test_environments_with_operators_are_never_executed_until_they_are() -> None:
+def test_never_executed_lists_environments_until_they_execute() -> None:
     with capturing() as capture:
         Environment(program("empty", operators=0))
         Environment(program("drawn", operators=2))
@@ -105,7 +105,7 @@ def test_environments_with_operators_are_never_executed_until_they_are() -> None
     assert str(drawn[0].call_site).startswith("test_interception.py:")
 
 
-def test_who_watches_sees_the_jobs_of_the_block_and_no_others() -> None:
+def test_watching_jobs_sees_only_jobs_of_its_block() -> None:
     client, plan = cast("JobClient", object()), Plan(program("planned", operators=1))
     job_started("before", client, plan)
     with watching_jobs() as outer:
@@ -120,7 +120,7 @@ def test_who_watches_sees_the_jobs_of_the_block_and_no_others() -> None:
     assert inner[0].plan is plan
 
 
-def test_environments_are_known_while_their_jobs_run() -> None:
+def test_watching_environments_sees_only_environments_of_its_block() -> None:
     with watching_environments() as outer:
         Environment(program("drawn", operators=2))
         with watching_environments() as inner:

@@ -65,7 +65,7 @@ class LastOfADay(Last):
         self.last = runtime_context.get_state(descriptor)
 
 
-def test_state_of_an_unbounded_job_wants_a_uid(env: Any) -> None:
+def test_lint_finds_state_without_a_uid_in_an_unbounded_job(env: Any) -> None:
     keyed = unbounded(env).key_by(lambda row: row[1])
     keyed.process(LastOfADay()).name("last").print()
     ((rule, text),) = found(env)
@@ -73,7 +73,7 @@ def test_state_of_an_unbounded_job_wants_a_uid(env: Any) -> None:
     assert text.startswith("'last' (test_lint.py:")
 
 
-def test_state_with_a_uid_is_fine_and_so_is_a_bounded_job(env: Any) -> None:
+def test_lint_accepts_state_with_a_uid_and_state_of_a_bounded_job(env: Any) -> None:
     keyed = unbounded(env).key_by(lambda row: row[1])
     keyed.process(LastOfADay()).uid("last").print()
     assert rules(env) == []
@@ -88,26 +88,26 @@ def windowed(env: Any, strategy: WatermarkStrategy[Any]) -> None:
     keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).reduce(max).print()
 
 
-def test_a_window_by_event_time_wants_watermarks(env: Any) -> None:
+def test_lint_finds_an_event_time_window_without_timestamps(env: Any) -> None:
     windowed(env, WatermarkStrategy.no_watermarks())
     ((rule, text),) = found(env)
     assert rule == "no-watermarks"
     assert text.endswith("the job fails at the first record, because records have no timestamps")
 
 
-def test_a_window_of_records_with_timestamps_wants_watermarks(env: Any) -> None:
+def test_lint_finds_an_event_time_window_without_watermarks(env: Any) -> None:
     strategy = WatermarkStrategy.no_watermarks()
     windowed(env, strategy.with_timestamp_assigner(lambda value, _: value))
     ((_, text),) = found(env)
     assert text.endswith("it fires only when the input ends")
 
 
-def test_a_window_after_a_strategy_is_fine(env: Any) -> None:
+def test_lint_accepts_a_window_after_a_watermark_strategy(env: Any) -> None:
     windowed(env, WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(1)))
     assert rules(env) == []
 
 
-def test_the_same_key_again_is_a_shuffle_for_nothing(env: Any) -> None:
+def test_lint_finds_a_second_key_by_with_the_same_key(env: Any) -> None:
     def key(value: int) -> int:
         return value % 3
 
@@ -118,23 +118,23 @@ def test_the_same_key_again_is_a_shuffle_for_nothing(env: Any) -> None:
     assert rules(env) == ["same-key-again"]
 
 
-def test_a_rebalance_between_equals_breaks_a_chain(env: Any) -> None:
+def test_lint_finds_a_rebalance_between_equal_parallelisms(env: Any) -> None:
     env.from_sequence(1, 9).map(abs).rebalance().map(str).print()
     assert rules(env) == ["needless-rebalance"]
 
 
-def test_a_rebalance_to_another_parallelism_is_needed(env: Any) -> None:
+def test_lint_accepts_a_rebalance_to_another_parallelism(env: Any) -> None:
     env.from_sequence(1, 9).map(abs).rebalance().map(str).set_parallelism(3).print()
     assert rules(env) == []
 
 
-def test_a_max_parallelism_without_room(env: Any) -> None:
+def test_lint_finds_a_max_parallelism_without_room_to_scale(env: Any) -> None:
     reduced = env.from_sequence(1, 9).key_by(lambda value: value).reduce(max)
     reduced.set_max_parallelism(3).print()
     assert rules(env) == ["low-max-parallelism"]
 
 
-def test_state_for_ever(env: Any) -> None:
+def test_lint_finds_state_that_is_never_cleared(env: Any) -> None:
     keyed = unbounded(env).key_by(lambda row: row[1])
     keyed.process(Last()).uid("last").print()
     assert rules(env) == ["unbounded-state"]
@@ -164,7 +164,9 @@ def imports_inside(value: Any) -> Any:
         (lambda value: [time.time() for _ in range(value)], "time"),
     ],
 )
-def test_results_that_a_retry_does_not_repeat(env: Any, function: Any, called: str) -> None:
+def test_lint_finds_functions_with_random_or_time_dependent_results(
+    env: Any, function: Any, called: str
+) -> None:
     env.from_sequence(1, 9).map(function).print()
     ((rule, text),) = found(env)
     assert rule == "not-deterministic"
@@ -176,7 +178,7 @@ def waits(value: Any) -> Any:
     return value
 
 
-def test_a_module_may_be_used_for_something_else(env: Any) -> None:
+def test_lint_accepts_deterministic_uses_of_random_and_time_modules(env: Any) -> None:
     env.from_sequence(1, 9).map(waits).map(dt.timedelta).print()
     assert rules(env) == []
 
@@ -190,27 +192,27 @@ class Inserts(MapFunction):
         return value
 
 
-def test_a_database_in_a_function(env: Any) -> None:
+def test_lint_finds_a_database_connection_in_a_function(env: Any) -> None:
     env.from_sequence(1, 9).map(Inserts()).print()
     ((rule, text),) = found(env)
     assert rule == "sink-in-function"
     assert text.startswith("'Inserts.open' of 'Map' (test_lint.py:")
 
 
-def test_a_rule_can_be_left_out_and_must_exist(env: Any) -> None:
+def test_lint_can_ignore_a_rule_and_refuses_unknown_rules(env: Any) -> None:
     env.from_sequence(1, 9).map(draw_lots).print()
     assert rules(env, "not-deterministic") == []
     with pytest.raises(ValueError, match="there is no rule 'random'; the rules are stateful"):
         rules(env, "random")
 
 
-def test_every_rule_has_a_test_above() -> None:
+def test_every_lint_rule_has_a_test() -> None:
     names = {rule.name for rule in LINT_RULES}
     text = Path(__file__).read_text(encoding="utf-8")
     assert {name for name in names if f'"{name}"' in text} == names
 
 
-def test_sarif_names_rule_file_and_line(env: Any) -> None:
+def test_sarif_output_names_rule_file_and_line(env: Any) -> None:
     import json  # noqa: PLC0415
 
     env.from_sequence(1, 9).map(draw_lots).print()
@@ -242,7 +244,7 @@ class Sum(Average):
         return accumulator + value[1]
 
 
-def test_functions_that_forget_to_return(env: StreamExecutionEnvironment) -> None:
+def test_lint_finds_functions_without_a_return(env: StreamExecutionEnvironment) -> None:
     pairs = env.from_collection([("a", 1)]).key_by(lambda pair: pair[0])
 
     def forgets(one: Any, _: Any) -> Any:
@@ -257,10 +259,10 @@ def test_functions_that_forget_to_return(env: StreamExecutionEnvironment) -> Non
     told = [text.partition(" (")[0] for rule, text in found(env) if rule == "no-result"]
     assert told == [
         "'Average.add' of 'average'",
-        "'test_functions_that_forget_to_return.<locals>.forgets' of 'forgets'",
+        "'test_lint_finds_functions_without_a_return.<locals>.forgets' of 'forgets'",
     ]
 
 
-def test_a_window_of_all_records_has_one_subtask_anyway(env: StreamExecutionEnvironment) -> None:
+def test_lint_accepts_window_all_with_parallelism_1(env: StreamExecutionEnvironment) -> None:
     env.from_collection([1]).count_window_all(2).reduce(lambda one, _: one)
     assert rules(env) == []

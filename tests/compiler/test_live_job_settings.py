@@ -75,7 +75,7 @@ OF_EPOCHS = [
 @pytest.mark.parametrize(
     ("key", "value"), [*CHANGE_THE_JOB, *((key, value) for key, value, _ in OF_EPOCHS)]
 )
-def test_whatever_asks_for_checkpoints_or_epochs_brings_them(
+def test_each_setting_of_checkpoints_or_epochs_enables_epochs(
     caplog: pytest.LogCaptureFixture, key: str, value: str
 ) -> None:
     with caplog.at_level(logging.WARNING, "opchain.job"):
@@ -84,7 +84,7 @@ def test_whatever_asks_for_checkpoints_or_epochs_brings_them(
 
 
 @pytest.mark.parametrize(("key", "value"), CHANGE_THE_JOB)
-def test_what_would_change_a_job_without_positions_is_refused(key: str, value: str) -> None:
+def test_settings_that_need_positions_are_refused_for_other_sources(key: str, value: str) -> None:
     with pytest.raises(UnsupportedFeatureError) as caught:
         submit(endless({key: value}, Forever()).program("numbers"))
     told = str(caught.value)
@@ -99,7 +99,7 @@ def test_what_would_change_a_job_without_positions_is_refused(key: str, value: s
 
 
 @pytest.mark.parametrize(("key", "value", "shown"), OF_EPOCHS)
-def test_what_does_nothing_without_positions_is_named_in_a_warning(
+def test_settings_without_effect_without_positions_cause_a_warning(
     caplog: pytest.LogCaptureFixture, key: str, value: str, shown: str
 ) -> None:
     with caplog.at_level(logging.WARNING, "opchain.job"):
@@ -109,7 +109,9 @@ def test_what_does_nothing_without_positions_is_named_in_a_warning(
     assert message.endswith(f". Its state is lost when it ends; without effect: {key} = {shown}")
 
 
-def test_all_of_it_is_one_warning_and_the_job_runs(caplog: pytest.LogCaptureFixture) -> None:
+def test_several_settings_without_effect_cause_one_warning_and_the_job_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     env = endless({}, Forever())
     env.enable_checkpointing(5_000)
     env.add_epoch_listener(print)
@@ -123,7 +125,7 @@ def test_all_of_it_is_one_warning_and_the_job_runs(caplog: pytest.LogCaptureFixt
         run.trigger_savepoint()
 
 
-def test_nothing_is_said_where_nothing_was_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_checkpoint_settings_there_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert not has_epochs(endless({}))
     assert not has_epochs(endless({}, Forever()))
     assert caplog.messages == []
@@ -139,7 +141,7 @@ class Counts(SourceFunction):
         """Has ended by then."""
 
 
-def test_a_source_function_has_no_checkpoints_and_the_warning_says_so(
+def test_enabling_checkpoints_for_a_source_function_causes_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     configuration = Configuration()
@@ -160,7 +162,7 @@ def watched(folder: Path) -> WatchedFileSource:
     return source.monitor_continuously(Duration.of_millis(20)).build()
 
 
-def test_a_watched_folder_brings_epochs_without_a_setting(tmp_path: Path) -> None:
+def test_a_watched_folder_enables_epochs_without_a_setting(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1\n2\n")
     env = endless({}, watched(tmp_path))
     assert has_epochs(env)

@@ -19,7 +19,7 @@ CANCELLED, FAILED, FINISHED = (True, True), (False, True), (False, False)
         (ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS, []),
     ],
 )
-def test_checkpoints_stay_or_go(
+def test_externalized_checkpoint_retention_decides_when_checkpoints_are_kept(
     retention: ExternalizedCheckpointRetention | None, kept: list[tuple[bool, bool]]
 ) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
@@ -33,7 +33,7 @@ def test_checkpoints_stay_or_go(
     ]
 
 
-def test_a_checkpoint_has_time_without_limit_unless_one_is_set() -> None:
+def test_a_checkpoint_has_no_timeout_unless_one_is_set() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     assert streaming_settings(env.program().settings).checkpoint_timeout_ms == 0
     env.get_checkpoint_config().set_checkpoint_timeout(60_000)

@@ -19,27 +19,29 @@ RANDOM_VECTORS = {vector["spec"]["name"]: vector for vector in check.vectors(RAN
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_equal_to_flink(name: str) -> None:
+def test_compiled_plans_equal_flinks(name: str) -> None:
     assert check.check_vector(VECTORS[name]) == []
 
 
 @pytest.mark.parametrize("name", RANDOM_VECTORS)
-def test_equal_to_flink_on_random_pipelines(name: str) -> None:
+def test_compiled_plans_of_random_pipelines_equal_flinks(name: str) -> None:
     assert check.check_vector(RANDOM_VECTORS[name]) == []
 
 
-def test_all_vectors_are_there() -> None:
+def test_all_recorded_vectors_are_in_the_repository() -> None:
     assert (len(VECTORS), len(RANDOM_VECTORS)) == (451, 243)
 
 
-def test_the_last_line_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_prints_the_number_of_equal_vectors(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "some.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in list(VECTORS.values())[:3]))
     assert check.main([str(path)]) == 0
     assert capsys.readouterr().out == "equal: 3 of 3\n"
 
 
-def test_key_groups_are_equal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_key_groups_equal_flinks(capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main([str(KEY_GROUPS)]) == 0
     assert capsys.readouterr().out.startswith("equal: ")
 
@@ -59,7 +61,7 @@ RICH = "multi_input_one_chained_source"
 @pytest.mark.parametrize(
     "path", _paths(VECTORS[RICH]["expected"]), ids=lambda path: ".".join(map(str, path))
 )
-def test_a_change_of_any_field_is_found(path: tuple[Any, ...]) -> None:
+def test_check_finds_a_change_of_any_field(path: tuple[Any, ...]) -> None:
     vector = deepcopy(VECTORS[RICH])
     at = vector["expected"]
     for key in path[:-1]:
@@ -68,7 +70,7 @@ def test_a_change_of_any_field_is_found(path: tuple[Any, ...]) -> None:
     assert check.check_vector(vector) != []
 
 
-def test_a_missing_and_an_unknown_field_are_found() -> None:
+def test_check_finds_missing_and_unknown_fields() -> None:
     vector = deepcopy(VECTORS[RICH])
     del vector["expected"]["vertices"][0]["name"]
     vector["expected"]["vertices"][0]["colour"] = "blue"
@@ -88,13 +90,13 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("part", UNKNOWN)
-def test_an_unknown_part_is_a_difference(part: str) -> None:
+def test_check_reports_an_unknown_part_as_a_difference(part: str) -> None:
     vector = deepcopy(VECTORS["chain_explicit_forward"])
     UNKNOWN[part](vector["spec"])
     assert check.check_vector(vector) == [f"this check does not know {part}"]
 
 
-def test_a_broken_vector_is_a_difference(
+def test_check_reports_a_malformed_vector_as_a_difference(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "broken.jsonl"
@@ -108,13 +110,13 @@ def test_a_broken_vector_is_a_difference(
     assert lines[-1] == "equal: 1 of 2"
 
 
-def test_a_refusal_in_another_phase_is_a_difference() -> None:
+def test_check_reports_an_error_in_another_phase_as_a_difference() -> None:
     vector = deepcopy(VECTORS["error_empty"])
     vector["expected"]["error"]["phase"] = "job_graph"
     (line,) = check.check_vector(vector)
     assert line.startswith("refused in phase stream_graph, but Flink does so in job_graph")
 
 
-def test_a_missing_file_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_names_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(["nowhere.jsonl"]) == 2
     assert "there is no file nowhere.jsonl" in capsys.readouterr().err

@@ -40,12 +40,12 @@ PLANS = {
 each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 
 
-def test_most_pipelines_compile() -> None:
+def test_most_random_pipelines_compile() -> None:
     assert len(PLANS) > len(SIZES) * 2 / 3
 
 
 @each_plan
-def test_every_operator_is_in_one_vertex(plan: Plan) -> None:
+def test_every_operator_is_in_exactly_one_vertex(plan: Plan) -> None:
     assert plan.stream_graph is not None
     assert plan.job_graph is not None
     found = [
@@ -65,7 +65,7 @@ def test_edges_are_chained_exactly_when_no_rule_is_broken(plan: Plan) -> None:
 
 
 @each_plan
-def test_vertices_come_behind_their_producers(plan: Plan) -> None:
+def test_vertices_are_sorted_after_their_producers(plan: Plan) -> None:
     job_graph = plan.job_graph
     assert job_graph is not None
     place = {vertex.id: number for number, vertex in enumerate(job_graph.vertices)}
@@ -83,7 +83,7 @@ def test_forward_edges_between_vertices_join_equal_parallelism(plan: Plan) -> No
 
 
 @pytest.mark.parametrize(("seed", "size"), SIZES[::3])
-def test_compiling_twice_gives_the_same(seed: int, size: int) -> None:
+def test_compiling_a_pipeline_twice_gives_the_same_plan(seed: int, size: int) -> None:
     first, second = compiled(seed, size), compiled(seed, size)
     assert (first and first[1]) == (second and second[1])
 
@@ -99,7 +99,7 @@ for seed, size in SIZES[::4]:
 
 
 @pytest.mark.slow
-def test_the_hash_seed_changes_nothing() -> None:
+def test_plans_do_not_depend_on_the_hash_seed() -> None:
     printed = [
         subprocess.run(
             [sys.executable, "-c", PRINT_FORMS, HERE],

@@ -75,7 +75,7 @@ PARTS = [pytest.param(part, marks=[pytest.mark.slow] if part % 10 else []) for p
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_recorded_programs_give_what_pyflink_gave(part: int) -> None:
+def test_recorded_programs_have_the_results_of_pyflink(part: int) -> None:
     differing = {
         case.name: how
         for case in recorded_cases()[part::20]
@@ -85,7 +85,7 @@ def test_recorded_programs_give_what_pyflink_gave(part: int) -> None:
 
 
 @pytest.mark.slow
-def test_interpreted_programs_give_the_same() -> None:
+def test_interpreted_programs_have_the_results_of_pyflink() -> None:
     differing = {
         case.name: how
         for case in recorded_cases()[::20]
@@ -113,7 +113,7 @@ def parts_on_spark() -> list[list[Case]]:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("session")
-def test_programs_give_the_same_on_spark() -> None:
+def test_programs_on_spark_have_the_results_of_pyflink() -> None:
     differing = {}
     for part in parts_on_spark():
         found = run_together("opchain", part, lambda: environment("spark"))
@@ -125,7 +125,7 @@ def test_programs_give_the_same_on_spark() -> None:
     assert differing == {}
 
 
-def test_a_program_that_is_excused_still_differs() -> None:
+def test_each_program_with_a_known_difference_still_differs() -> None:
     cases = {case.name: case for case in recorded_cases()}
     assert [
         name for name in EXCUSED if name in cases and agrees(cases[name], "generated") is None

@@ -32,12 +32,12 @@ def generate() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_what_the_code_says(name: str, generate: ModuleType) -> None:
+def test_reference_pages_are_up_to_date(name: str, generate: ModuleType) -> None:
     page = (DOCS / "reference" / name).read_text("utf-8")
     assert page == generate.render(name), "run: python docs/generate.py"
 
 
-def test_all_of_them_are_compared(generate: ModuleType) -> None:
+def test_every_generated_page_is_compared(generate: ModuleType) -> None:
     assert list(generate.PAGES) == NAMES
 
 
@@ -48,7 +48,7 @@ def test_every_setting_is_described(generate: ModuleType) -> None:
         assert field.description, name
 
 
-def test_every_error_that_users_can_see_says_what_to_do(generate: ModuleType) -> None:
+def test_every_public_error_class_is_documented_with_what_to_do(generate: ModuleType) -> None:
     page = generate.errors_page()
     for name, module, parent, text in generate.error_classes():
         kind = getattr(importlib.import_module(module), name)
@@ -64,7 +64,7 @@ def test_the_errors_of_all_folders_are_listed(generate: ModuleType) -> None:
     assert "InputRestoredError" not in names
 
 
-def test_what_a_builder_refuses_is_in_the_support_table(generate: ModuleType) -> None:
+def test_refused_methods_of_builders_are_in_the_support_table(generate: ModuleType) -> None:
     refused = {item for _, _, found in generate.api() for item in found}
     with pytest.raises(UnsupportedFeatureError):
         FileCompactor.identical_file_compactor()

@@ -28,7 +28,7 @@ def parameters() -> list[object]:
 
 
 @pytest.mark.parametrize("page", parameters())
-def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_of_pages_run(page: Path, tmp_path: Path) -> None:
     if "spark" in needs(page):
         pytest.importorskip("pyspark")
         if shutil.which("java") is None:
@@ -36,13 +36,13 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
-def test_a_block_that_is_not_run_says_why() -> None:
+def test_a_code_block_that_is_not_run_has_a_reason() -> None:
     for page in PAGES:
         for block in blocks_of(page):
             assert block.not_run is None or len(block.not_run.split()) > 3, (page, block.line)
 
 
-def test_an_extension_needs_as_few_files_as_the_page_says() -> None:
+def test_extensions_on_the_page_change_as_many_files_as_it_says() -> None:
     page = DOCS / "extending.md"
     lines = page.read_text("utf-8").splitlines()
     sections: dict[str, set[str]] = {}
@@ -64,7 +64,7 @@ def test_an_extension_needs_as_few_files_as_the_page_says() -> None:
     }
 
 
-def test_pictures_are_drawn_from_their_source() -> None:
+def test_pictures_are_up_to_date_with_their_source() -> None:
     """`npx @mermaid-js/mermaid-cli -i NAME.mmd -o NAME.svg` draws them; the docs load no script for it."""
     sources = sorted((DOCS / "images").glob("*.mmd"))
     assert sources
@@ -132,5 +132,5 @@ def test_the_files_that_the_architecture_names_exist() -> None:
         ("a\nb\n", "...\nd", False),
     ],
 )
-def test_dots_stand_for_any_lines(printed: str, expected: str, same: bool) -> None:
+def test_dots_in_expected_output_match_any_lines(printed: str, expected: str, same: bool) -> None:
     assert shows(printed, expected) is same

@@ -32,12 +32,12 @@ def output(run: Run) -> list[str]:
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
-def test_an_example_prints_what_it_should(run: Run) -> None:
+def test_each_example_prints_its_expected_output(run: Run) -> None:
     assert by_key(output(run)) == by_key(run.lines)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_plan_is_the_golden_one(name: str) -> None:
+def test_the_plan_of_each_example_equals_its_golden_file(name: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     example(name).build(env)
     assert_plan_matches(env, GOLDEN / f"example_{name}.job-graph")
@@ -45,14 +45,14 @@ def test_the_plan_is_the_golden_one(name: str) -> None:
 
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
 @pytest.mark.parametrize("name", NAMES)
-def test_the_generated_code_is_the_golden_one(name: str, mode: str) -> None:
+def test_the_generated_code_of_each_example_equals_its_golden_file(name: str, mode: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_runtime_mode(RuntimeExecutionMode[mode.upper()])
     example(name).build(env)
     assert_plan_matches(env, CODE / f"{name}.{mode}", stage="generated")
 
 
-def test_generated_code_is_clean(tmp_path: Path) -> None:
+def test_generated_code_passes_the_linter(tmp_path: Path) -> None:
     pytest.importorskip("ruff", reason="ruff is not installed")
     for golden in CODE.iterdir():
         for number, module in enumerate(re.split("(?m)^# vertex .*$", golden.read_text("utf-8"))):
@@ -65,20 +65,20 @@ def test_generated_code_is_clean(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_example_is_short(name: str) -> None:
+def test_each_example_is_short(name: str) -> None:
     lines = (EXAMPLES / f"{name}.py").read_text("utf-8").splitlines()
     assert 30 <= len(lines) <= 70
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "word_count"])
-def test_the_docstring_shows_the_output(name: str) -> None:
+def test_the_docstring_of_each_example_shows_its_output(name: str) -> None:
     lines = [line.strip() for line in example(name).__doc__.splitlines()]
     start = lines.index(f"$ python examples/{name}.py") + 1
     (run,) = [run for run in RUNS if run.name == name and not run.settings and not run.arguments]
     assert lines[start : start + len(run.lines)] == output(run)
 
 
-def test_the_docstring_of_word_count_shows_lines_of_the_output() -> None:
+def test_the_docstring_of_word_count_shows_lines_of_its_output() -> None:
     shown = [line.strip() for line in (example("word_count").__doc__ or "").splitlines()]
     assert {line for line in shown if line.startswith("(")} == {
         GROWING[0],
@@ -87,13 +87,13 @@ def test_the_docstring_of_word_count_shows_lines_of_the_output() -> None:
     }
 
 
-def test_words_of_a_file_are_counted(tmp_path: Path) -> None:
+def test_word_count_counts_words_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("Rain, rain; go away!\n", "utf-8")
     run = Run("word_count", (), ("--input", str(tmp_path / "text.txt")), ())
     assert output(run) == ["('rain', 1)", "('rain', 2)", "('go', 1)", "('away', 1)"]
 
 
-def test_an_id_is_forgotten_when_its_time_is_over() -> None:
+def test_dedup_with_ttl_forgets_an_id_after_its_time_to_live() -> None:
     function = example("dedup_with_ttl").FirstOfEachId(60)
     with KeyedOneInputOperatorHarness(function, key_selector=lambda payment: payment[0]) as harness:
         for minutes in (0, 59, 1):

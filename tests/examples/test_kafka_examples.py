@@ -55,7 +55,7 @@ def written(kafka: Kafka, topic: str) -> list[Any]:
     return list(map(json.loads, kafka.values(topic)))
 
 
-def test_words_are_counted_from_one_topic_to_the_other(kafka: Kafka, tmp_path: Path) -> None:
+def test_count_words_writes_counts_to_a_topic(kafka: Kafka, tmp_path: Path) -> None:
     kafka.topic(2, "lines")
     kafka.topic(1, "words")
     kafka.produce("lines", ["to be or", "not to be"])
@@ -63,21 +63,23 @@ def test_words_are_counted_from_one_topic_to_the_other(kafka: Kafka, tmp_path: P
     assert sorted(kafka.values("words")) == ["be 1", "be 2", "not 1", "or 1", "to 1", "to 2"]
 
 
-def test_json_is_filtered(orders: Kafka, tmp_path: Path) -> None:
+def test_filter_json_writes_matching_messages_to_a_topic(orders: Kafka, tmp_path: Path) -> None:
     orders.topic(1, "large-orders")
     run("filter_json", orders.servers, str(tmp_path))
     expected = [{"user": "bob", "price": 150}, {"user": "ann", "price": 300}]
     assert written(orders, "large-orders") == expected
 
 
-def test_orders_are_counted_by_user_and_minute(orders: Kafka, tmp_path: Path) -> None:
+def test_count_windows_counts_orders_by_user_and_minute(orders: Kafka, tmp_path: Path) -> None:
     orders.topic(1, "orders-per-minute")
     run("count_windows", orders.servers, str(tmp_path))
     found = [tuple(item.values()) for item in written(orders, "orders-per-minute")]
     assert sorted(found) == [("ann", 0, 2), ("ann", 1, 1), ("bob", 0, 1)]
 
 
-def test_names_are_looked_up_in_a_database(orders: Kafka, postgres: Server, tmp_path: Path) -> None:
+def test_enrich_from_postgresql_adds_names_to_orders(
+    orders: Kafka, postgres: Server, tmp_path: Path
+) -> None:
     orders.topic(1, "named-orders")
     postgres.run(
         "CREATE TABLE users (id text PRIMARY KEY, name text)",
@@ -91,7 +93,7 @@ def test_names_are_looked_up_in_a_database(orders: Kafka, postgres: Server, tmp_
     )
 
 
-def test_the_last_order_of_each_user_is_in_a_table(
+def test_to_postgresql_keeps_the_last_order_of_each_user(
     orders: Kafka, postgres: Server, tmp_path: Path
 ) -> None:
     postgres.run("CREATE TABLE last_orders (user_id text PRIMARY KEY, price float)")
@@ -100,7 +102,7 @@ def test_the_last_order_of_each_user_is_in_a_table(
     assert found == [("ann", 5.0), ("bob", 150.0)]
 
 
-def test_orders_become_parquet_files(orders: Kafka, tmp_path: Path) -> None:
+def test_to_parquet_writes_orders_to_files(orders: Kafka, tmp_path: Path) -> None:
     dataset = pytest.importorskip("pyarrow.dataset")
     folder = tmp_path / "orders"
     run("to_parquet", str(folder), orders.servers, str(tmp_path / "checkpoints"))

@@ -59,7 +59,7 @@ def data(folder: Path) -> dict[str, tuple[Events, Path]]:
     [("one file", 2), ("crowded", 1), ("crowded", 4), ("several files", 2)],
 )
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_returns_what_its_definition_says(
+def test_each_query_returns_the_rows_of_its_definition(
     data: dict[str, tuple[Events, Path]],
     folder: Path,
     tmp_path: Path,
@@ -80,7 +80,7 @@ def test_a_query_returns_what_its_definition_says(
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("query", list(WITH_LATE))
-def test_late_events_are_those_of_the_definition(tmp_path: Path, query: str, seed: int) -> None:
+def test_late_events_equal_those_of_the_definition(tmp_path: Path, query: str, seed: int) -> None:
     events = crowded(800, 25_000, seed)
     path = written(events, tmp_path / "events.jsonl")
     late = tmp_path / "late"
@@ -93,14 +93,14 @@ def test_late_events_are_those_of_the_definition(tmp_path: Path, query: str, see
 
 
 @pytest.mark.parametrize("query", list(WITH_LATE))
-def test_the_definition_drops_nothing_that_is_less_than_four_seconds_late(query: str) -> None:
+def test_events_that_are_less_than_four_seconds_late_are_not_dropped(query: str) -> None:
     events = crowded()
     wanted, dropped = expected_with_late(query, events)
     assert dropped == []
     assert as_bag(wanted) == as_bag(expected(query, events, {}))
 
 
-def test_every_event_sees_the_watermark_of_those_before_it() -> None:
+def test_watermark_after_every_event_is_seen_by_the_next_event() -> None:
     def bid_at(time: int) -> dict[str, Any]:
         return {"event_type": 2, "bid": {"dateTime": time}}
 
@@ -108,7 +108,7 @@ def test_every_event_sees_the_watermark_of_those_before_it() -> None:
     assert seen == [-(2**63), 6_000, 6_000, 8_000]
 
 
-def test_processing_time_windows_keep_their_rules(
+def test_q12_has_one_row_per_bidder_and_window_of_ten_seconds(
     tmp_path: Path, data: dict[str, tuple[Events, Path]]
 ) -> None:
     events, path = data["crowded"]
@@ -125,7 +125,7 @@ def test_processing_time_windows_keep_their_rules(
 
 @pytest.mark.parametrize("missing", [("msgspec",), ("msgspec", "orjson")])
 @pytest.mark.parametrize("query", ["q1", "q5", "q9"])
-def test_other_json_libraries_read_and_write_the_same(
+def test_all_json_libraries_give_the_same_rows(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     data: dict[str, tuple[Events, Path]],
@@ -141,7 +141,7 @@ def test_other_json_libraries_read_and_write_the_same(
 
 @pytest.mark.parametrize("style", [{"indent": None}, {"separators": (" ,\t", " : ")}])
 @pytest.mark.parametrize("library", ["msgspec", "orjson", "json"])
-def test_a_line_may_be_spaced_and_ordered_as_it_likes(
+def test_lines_may_have_any_spacing_and_order_of_fields(
     monkeypatch: pytest.MonkeyPatch, style: dict[str, Any], library: str
 ) -> None:
     for other in {"json": ["msgspec", "orjson"], "orjson": ["msgspec"]}.get(library, []):
@@ -156,7 +156,7 @@ def test_a_line_may_be_spaced_and_ordered_as_it_likes(
     assert (first.bid.price, first.bid.extra, second.bid) == (5, '"bid":', None)
 
 
-def test_a_line_that_is_no_event_is_shown(tmp_path: Path) -> None:
+def test_a_line_that_is_not_an_event_is_shown_in_the_error(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(json.dumps(generated(60)[5]) + '\n{"bid": {"price": "five"}}\n')
     source = EventSource(str(path))
@@ -166,7 +166,7 @@ def test_a_line_that_is_no_event_is_shown(tmp_path: Path) -> None:
         list(source.read(split, 10))
 
 
-def test_all_subtasks_read_the_files_that_were_there_at_the_start(tmp_path: Path) -> None:
+def test_all_subtasks_read_the_files_that_existed_at_the_start(tmp_path: Path) -> None:
     written(generated(60), tmp_path / "events.jsonl")
     source = EventSource(str(tmp_path)).planned(2)
     splits = source.splits(2)
@@ -174,7 +174,7 @@ def test_all_subtasks_read_the_files_that_were_there_at_the_start(tmp_path: Path
     assert source.splits(2) == splits
 
 
-def test_files_are_read_at_the_same_pace_where_time_counts(tmp_path: Path) -> None:
+def test_several_files_are_read_at_the_same_pace_in_event_time(tmp_path: Path) -> None:
     events = crowded()
     source = EventSource(str(written(events, tmp_path / "several", 4)))
     source.is_timed = True
@@ -199,7 +199,7 @@ def test_files_are_read_at_the_same_pace_where_time_counts(tmp_path: Path) -> No
         (["q0", "--output", __file__], "test_nexmark.py is a file: use an empty or a new folder"),
     ],
 )
-def test_what_is_missing_is_said(
+def test_the_command_line_names_missing_and_invalid_arguments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     query, *options = arguments
@@ -216,7 +216,9 @@ def test_what_is_missing_is_said(
         ["generate", "--out", "events", "--rate", "0"],
     ],
 )
-def test_numbers_are_positive(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_numbers_on_the_command_line_must_be_positive(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(arguments)
     assert "0 is less than 1" in capsys.readouterr().err
@@ -225,7 +227,9 @@ def test_numbers_are_positive(capsys: pytest.CaptureFixture[str], arguments: lis
 @pytest.mark.parametrize(
     ("text", "record"), [("1,a\n2\n", "['2']"), ("one,a\n", "['one', 'a']"), ("1,a,b\n", "'b']")]
 )
-def test_a_side_input_that_is_malformed_is_shown(tmp_path: Path, text: str, record: str) -> None:
+def test_a_malformed_side_input_is_shown_in_the_error(
+    tmp_path: Path, text: str, record: str
+) -> None:
     path = tmp_path / "side.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=re.escape(f"{record} is not a pair of a key")):
@@ -241,7 +245,7 @@ def test_blank_lines_of_a_side_input_are_skipped(tmp_path: Path) -> None:
     assert [row["value"] for row in side.flat_map(bid)] == ["b, c"]
 
 
-def test_results_are_not_put_beside_others(
+def test_an_output_folder_with_files_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "part-0").write_text("{}")

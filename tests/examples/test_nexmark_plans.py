@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "nexmark"
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_plan_is_the_golden_one(query: str, tmp_path: Path) -> None:
+def test_the_plan_of_each_query_equals_its_golden_file(query: str, tmp_path: Path) -> None:
     (tmp_path / "events.json").touch()
     (tmp_path / "side.csv").write_text("1,one\n")
     env = StreamExecutionEnvironment.get_execution_environment()

@@ -28,7 +28,7 @@ def shown(outputs: list[Any]) -> str:
     return "".join(output.get("data", {}).get("text/html", "") for output in outputs)
 
 
-def test_the_example_shows_plans_tables_and_records() -> None:
+def test_the_example_notebook_shows_plans_tables_and_records() -> None:
     drawn, stream, plan, result, records, total = executed(nbformat.read(EXAMPLE, as_version=4))
     assert drawn == []
     assert "<svg" in shown(stream)
@@ -82,7 +82,7 @@ def notebook_of(*cells: str) -> Any:
         ),
     ],
 )
-def test_tracebacks_are_short(cell: str, said: str) -> None:
+def test_tracebacks_in_a_notebook_are_short(cell: str, said: str) -> None:
     notebook = notebook_of(HEAD, cell)
     with pytest.raises(nbclient.exceptions.CellExecutionError):
         executed(notebook)

@@ -88,7 +88,9 @@ def check_folded(folded: list[Record], parts: dict[Any, list[Record]]) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=30)
 @given(**JOBS)
-def test_reduces(way: str, records: list[Record], parallelism: int, form: str) -> None:
+def test_reduces_in_batch_mode_get_records_in_the_order_of_time(
+    way: str, records: list[Record], parallelism: int, form: str
+) -> None:
     ran = run_form(
         lambda env: seen(WAYS[way](keyed(env, records)), "folded"),
         form,
@@ -106,7 +108,9 @@ def test_reduces(way: str, records: list[Record], parallelism: int, form: str) -
 @pytest.mark.parametrize("slide", [2, SIZE])
 @settings(max_examples=30)
 @given(**JOBS)
-def test_windows(way: str, slide: int, records: list[Record], parallelism: int, form: str) -> None:
+def test_windows_in_batch_mode_get_records_in_the_order_of_time(
+    way: str, slide: int, records: list[Record], parallelism: int, form: str
+) -> None:
     assigner = (
         TumblingEventTimeWindows.of(Time.milliseconds(SIZE))
         if slide == SIZE

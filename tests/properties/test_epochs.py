@@ -144,7 +144,7 @@ def numbered(lists: list[list[tuple[int, int]]]) -> list[list[Record]]:
 
 @settings(max_examples=12)
 @drawn(epochs, st.integers(1, 3), st.sampled_from(["interpreted", "generated", "inlined"]))
-def test_restored_is_as_live(
+def test_a_run_that_restores_after_each_epoch_equals_an_uninterrupted_one(
     lists: list[list[tuple[int, int]]], parallelism: int, form: str
 ) -> None:
     inputs = numbered(lists)
@@ -156,7 +156,7 @@ def test_restored_is_as_live(
 @pytest.mark.parametrize("backends", [["rocksdb"], ["rocksdb", "hashmap"]], ids="-".join)
 @settings(max_examples=4, deadline=None)
 @drawn(epochs, st.sampled_from(["interpreted", "inlined"]))
-def test_state_on_disk_is_as_state_in_memory(
+def test_state_on_disk_gives_the_same_results_as_state_in_memory(
     backends: list[str], lists: list[list[tuple[int, int]]], form: str
 ) -> None:
     inputs = numbered(lists)
@@ -167,7 +167,7 @@ def test_state_on_disk_is_as_state_in_memory(
 
 @settings(max_examples=12)
 @drawn(epochs, st.integers(1, 2), st.randoms(use_true_random=False))
-def test_tasks_that_move_between_processes_are_as_live(
+def test_tasks_that_move_between_processes_give_the_same_results(
     lists: list[list[tuple[int, int]]], parallelism: int, random: Any
 ) -> None:
     inputs = numbered(lists)

@@ -207,7 +207,7 @@ RECORDS = st.lists(
 @settings(max_examples=12, deadline=None)
 @given(RECORDS, CONFIGURATIONS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_expiring_states_do_the_same_in_each_form(
+def test_states_with_ttl_behave_the_same_in_each_form(
     mode: str, records: list[Any], config: StateTtlConfig
 ) -> None:
     interpreted = outcome("interpreted", records, config, mode)
@@ -221,7 +221,7 @@ def test_expiring_states_do_the_same_in_each_form(
 @pytest.mark.parametrize(
     ("reads", "shows", "cleanup"), list(product([False, True], [False, True], SIZES))
 )
-def test_many_records_do_the_same_in_generated_code(
+def test_states_with_ttl_behave_the_same_for_many_records(
     reads: bool, shows: bool, cleanup: int | None, mode: str, function: Any, step: int
 ) -> None:
     random = Random(1)
@@ -241,7 +241,7 @@ def test_many_records_do_the_same_in_generated_code(
     ("waits", "found"), [((9,), 7), ((10,), None), ((9, 1), None), ((9, 9), None)]
 )
 @pytest.mark.parametrize(("write", "read"), [(0, 1), (2, 3)])
-def test_an_entry_expires_exactly_at_its_time(
+def test_a_state_entry_expires_exactly_at_its_time(
     form: str, waits: tuple[int, ...], found: int | None, write: int, read: int
 ) -> None:
     moves = [("b", 12, wait) for wait in waits]
@@ -252,7 +252,7 @@ def test_an_entry_expires_exactly_at_its_time(
 
 
 @pytest.mark.parametrize(("form", "are_called"), [("interpreted", True), ("inlined", False)])
-def test_generated_code_looks_up_expiring_states(
+def test_generated_code_inlines_reads_of_states_with_ttl(
     form: str, are_called: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
@@ -295,7 +295,7 @@ def history(form: str, backend: str, config: StateTtlConfig, folder: Path, resta
 @pytest.mark.parametrize("shows", [False, True])
 @pytest.mark.parametrize("reads", [False, True])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_expiring_states_continue_from_checkpoints(
+def test_states_with_ttl_continue_from_checkpoints(
     backend: str, reads: bool, shows: bool, tmp_path: Path
 ) -> None:
     config = configured(reads, shows, None)

@@ -171,7 +171,7 @@ def interval_model(elements: list[Element], interval: Interval) -> Joined:
 
 @settings(max_examples=150)
 @given(elements=two_streams(), interval=intervals())
-def test_interval_joins_give_every_pair_that_may_meet(
+def test_interval_join_emits_exactly_the_pairs_within_the_interval(
     elements: list[Element], interval: Interval
 ) -> None:
     expected, joined = interval_model(elements, interval), Joined()
@@ -220,7 +220,7 @@ class Twice(FlatJoinFunction[Record, Record, Any]):
 
 @settings(max_examples=60)
 @given(elements=two_streams(), size=st.integers(1, 12), lateness=st.sampled_from([0, 6]))
-def test_co_groups_and_joins_see_what_is_in_each_window(
+def test_co_group_and_join_get_the_records_of_each_window(
     elements: list[Element], size: int, lateness: int
 ) -> None:
     """Both inputs through one operator, as a union brings them; watermarks of either side count."""
@@ -300,7 +300,7 @@ def _window_model(
     mode=st.sampled_from(["STREAMING", "BATCH"]),
     interval=intervals(),
 )
-def test_jobs_that_join_give_all_pairs(
+def test_jobs_with_joins_emit_all_pairs(
     left: list[Record],
     right: list[Record],
     parallelism: int,

@@ -86,7 +86,7 @@ def by_repr(items: Any) -> Counter[str]:
 @pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=15)
 @given(records=RECORDS, form=st.sampled_from(FORMS), parallelism=st.integers(1, 3))
-def test_counts_timers_and_side_outputs(
+def test_counts_timers_and_side_outputs_of_random_records_are_correct(
     mode: str, records: list[Any], form: str, parallelism: int
 ) -> None:
     def draw(env: Any) -> None:
@@ -121,7 +121,7 @@ def test_counts_timers_and_side_outputs(
 @pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=10)
 @given(records=RECORDS, parallelism=st.integers(1, 3))
-def test_all_forms_give_the_same_records_in_the_same_order(
+def test_each_form_emits_the_same_records_in_the_same_order(
     mode: str, records: list[Any], parallelism: int
 ) -> None:
     def draw(env: Any) -> None:
@@ -163,7 +163,7 @@ class Match(KeyedCoProcessFunction[Any, Any, Any, Any]):
 @pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=10)
 @given(left=RECORDS, right=RECORDS, form=st.sampled_from(FORMS), parallelism=st.integers(1, 3))
-def test_connected_streams_meet_by_key(
+def test_connected_keyed_streams_share_state_by_key(
     mode: str, left: list[Any], right: list[Any], form: str, parallelism: int
 ) -> None:
     def draw(env: Any) -> None:
@@ -257,7 +257,7 @@ def test_rich_functions_on_keyed_streams_have_state(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS)
-def test_partitions_are_evaluated_at_the_end(mode: str, form: str) -> None:
+def test_full_window_partition_is_evaluated_at_the_end(mode: str, form: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_collection(list(range(10)))
         whole = numbers.full_window_partition().map_partition(lambda values: [sum(values)])

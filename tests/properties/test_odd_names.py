@@ -68,7 +68,7 @@ def all_forms(program: Program) -> None:
 @example("\x00", "\n", "\ud800")
 @example("a\nraise SystemExit(1)", '"""\nraise SystemExit(1)', "\r")
 @given(texts, texts, texts)
-def test_any_name_can_be_planned(name: str, uid: str, job_name: str) -> None:
+def test_a_program_with_any_names_can_be_planned(name: str, uid: str, job_name: str) -> None:
     env = environment()
     draw(env, name, uid)
     all_forms(env.program(job_name))
@@ -79,7 +79,7 @@ def test_any_name_can_be_planned(name: str, uid: str, job_name: str) -> None:
 @example("a\nraise SystemExit(1)")
 @example("\ud800")
 @given(texts)
-def test_any_name_can_run(name: str) -> None:
+def test_a_program_with_any_names_can_run(name: str) -> None:
     env = environment()
     words = env.from_collection([name, "b", name]).map(lambda word: (word, 1)).name(name).uid(name)
     counts = words.key_by(lambda pair: pair[0]).sum(1).name(name)
@@ -91,7 +91,7 @@ def test_any_name_can_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_flinks_plan_is_json(name: str) -> None:
+def test_flinks_plan_with_any_names_is_valid_json(name: str) -> None:
     env = environment()
     draw(env, name, name)
     assert json.loads(env.get_execution_plan())["nodes"]

@@ -22,7 +22,7 @@ SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + PROGRAMS))
-def test_random_functions_give_the_same(
+def test_random_functions_have_the_same_results_in_each_form(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, names = random_program(seed)

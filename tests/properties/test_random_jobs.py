@@ -60,7 +60,7 @@ def _shows_times(number: int, knows_times: bool) -> bool:
 
 @settings(max_examples=25)
 @given(job=random_jobs())
-def test_a_job_gives_what_its_model_gives_in_every_form(job: RandomJob) -> None:
+def test_random_jobs_have_the_results_of_their_model_in_each_form(job: RandomJob) -> None:
     results = [ran(job, form) for form in FORMS]
     assert multisets(results[0], job) == expected(job)
     for other in results[1:]:
@@ -70,21 +70,21 @@ def test_a_job_gives_what_its_model_gives_in_every_form(job: RandomJob) -> None:
 
 @settings(max_examples=12)
 @given(job=random_jobs())
-def test_the_size_of_batches_changes_nothing(job: RandomJob) -> None:
+def test_the_batch_size_changes_no_result_of_random_jobs(job: RandomJob) -> None:
     for batch_size in (1, 4096):
         assert multisets(ran(job, batch_size=batch_size), job) == expected(job)
 
 
 @settings(max_examples=12)
 @given(job=random_jobs())
-def test_a_second_run_gives_the_same_bytes(job: RandomJob) -> None:
+def test_a_second_run_of_a_random_job_gives_the_same_bytes(job: RandomJob) -> None:
     first, second = (pickle.dumps(sinks(ran(job), job)) for _ in range(2))
     assert first == second
 
 
 @settings(max_examples=15)
 @given(job=failing_jobs())
-def test_a_failure_is_told_in_the_same_words_in_every_form(job: RandomJob) -> None:
+def test_errors_of_random_jobs_are_the_same_in_each_form(job: RandomJob) -> None:
     failures = [
         failure_of(partial(draw_job, job), form, batch_size=7, **job.keys) for form in FORMS
     ]

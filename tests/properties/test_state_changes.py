@@ -233,7 +233,7 @@ EPOCHS = st.lists(STEPS, min_size=1, max_size=4)
 @pytest.mark.parametrize("name", OPERATORS)
 @given(epochs=EPOCHS, rest=STEPS)
 @settings(max_examples=30)
-def test_a_restore_goes_on_in_the_same_order(
+def test_a_restored_operator_continues_in_the_same_order(
     name: str, epochs: list[list[Any]], rest: list[Any]
 ) -> None:
     live, chain = run_epochs(name, epochs)
@@ -247,7 +247,7 @@ def test_a_restore_goes_on_in_the_same_order(
 @pytest.mark.parametrize("name", OPERATORS)
 @given(epochs=EPOCHS, rest=STEPS, parallelism=st.integers(2, 8))
 @settings(max_examples=12)
-def test_a_restore_at_another_parallelism_gives_the_same(
+def test_a_restore_at_another_parallelism_gives_the_same_results(
     name: str, epochs: list[list[Any]], rest: list[Any], parallelism: int
 ) -> None:
     live, chain = run_epochs(name, epochs)
@@ -263,7 +263,7 @@ def test_a_restore_at_another_parallelism_gives_the_same(
 @pytest.mark.parametrize("name", OPERATORS)
 @given(epochs=EPOCHS, more=EPOCHS, rest=STEPS)
 @settings(max_examples=12)
-def test_changes_go_on_behind_a_restore(
+def test_incremental_snapshots_continue_after_a_restore(
     name: str, epochs: list[list[Any]], more: list[list[Any]], rest: list[Any]
 ) -> None:
     live, chain = run_epochs(name, epochs)
@@ -279,7 +279,7 @@ def test_changes_go_on_behind_a_restore(
     assert last.take(rest) == again.take(rest)
 
 
-def test_each_operator_is_run_by_the_class_that_it_is_here_for() -> None:
+def test_each_tested_operator_has_the_intended_class() -> None:
     for name, kind in (
         ("aligned late", AlignedWindowOperator),
         ("aligned sliding", AlignedWindowOperator),
@@ -293,7 +293,7 @@ def test_each_operator_is_run_by_the_class_that_it_is_here_for() -> None:
         assert type(Run(name).harness.operator) is kind
 
 
-def test_changes_of_windows_hold_the_touched_keys_alone() -> None:
+def test_incremental_snapshots_of_windows_have_only_changed_keys() -> None:
     run = Run("aligned late")
     for key in range(2000):
         run.harness.process_element((key, 1), 1)
@@ -353,7 +353,9 @@ class Join:
     rest=st.lists(JOIN_STEP, max_size=12),
 )
 @settings(max_examples=50)
-def test_an_interval_join_goes_on_in_the_same_order(epochs: list[Any], rest: list[Any]) -> None:
+def test_a_restored_interval_join_continues_in_the_same_order(
+    epochs: list[Any], rest: list[Any]
+) -> None:
     live, chain = Join(), []
     for epoch in epochs:
         live.take(epoch)

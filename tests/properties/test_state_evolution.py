@@ -74,7 +74,7 @@ def saved(folder: Path, backend: str, descriptor: Any, make: Any) -> Any:
     ],
     ids=["another type", "another kind", "another name", "the same"],
 )
-def test_a_changed_state_is_refused(
+def test_an_incompatible_change_of_a_state_is_refused(
     tmp_path: Path, backend: str, descriptor: Any, make: Any, problem: str | None
 ) -> None:
     latest = saved(tmp_path, backend, LONG, int)
@@ -89,7 +89,7 @@ def test_a_changed_state_is_refused(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("change", ["gone", "moved", "another form"])
-def test_a_class_that_is_not_as_it_was_is_named_with_its_state(
+def test_a_changed_class_of_state_values_is_named_with_its_state(
     tmp_path: Path, backend: str, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = types.ModuleType("their_module")

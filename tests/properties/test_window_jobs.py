@@ -194,7 +194,7 @@ def windows_of(size: int, slide: int, time: int) -> list[tuple[int, int]]:
 
 @settings(max_examples=60)
 @given(**JOBS, size=st.integers(1, 12), slide=st.integers(1, 12) | st.none())
-def test_windows_of_a_job_hold_exactly_what_is_not_late(
+def test_windows_of_a_job_have_exactly_the_records_that_are_not_late(
     records: list[Record],
     parallelism: int,
     batch_size: int,
@@ -234,7 +234,7 @@ def test_windows_of_a_job_hold_exactly_what_is_not_late(
 
 @settings(max_examples=40)
 @given(**JOBS, size=st.integers(1, 12), lateness=st.integers(1, 20))
-def test_windows_with_lateness_fire_again_until_they_are_over(
+def test_windows_fire_again_within_the_allowed_lateness(
     records: list[Record],
     parallelism: int,
     batch_size: int,
@@ -272,7 +272,7 @@ def test_windows_with_lateness_fire_again_until_they_are_over(
 
 @settings(max_examples=40)
 @given(**JOBS, gap=st.integers(1, 8))
-def test_sessions_of_a_job_part_the_records(
+def test_each_record_is_in_exactly_one_session(
     records: list[Record], parallelism: int, batch_size: int, form: str, gap: int
 ) -> None:
     """Each record is late or in one session; no session could have been longer."""
@@ -300,7 +300,7 @@ def _unordered(firings: list[Any]) -> list[Any]:
 
 @settings(max_examples=40)
 @given(**JOBS, size=st.integers(1, 12))
-def test_batch_mode_and_one_window_for_all_keys_hold_every_record(
+def test_windows_in_batch_mode_have_every_record(
     records: list[Record], parallelism: int, batch_size: int, form: str, size: int
 ) -> None:
     """In batch mode nothing is late, and a list of records is in the order of time."""
@@ -357,7 +357,7 @@ def _partition(records: list[Record], name: str, size: int, key: Any) -> list[An
     size=st.integers(1, 4),
     slide=st.integers(0, 5),
 )
-def test_count_windows_are_full_when_they_fire(
+def test_count_windows_fire_when_they_are_full(
     records: list[Record], parallelism: int, size: int, slide: int
 ) -> None:
     def draw(env: Any) -> None:

@@ -232,7 +232,7 @@ def model(elements: list[Record | int], pace: Pace, lateness: int) -> Seen:
 
 @settings(max_examples=100)
 @given(elements=streams(), pace=paces(), lateness=LATENESS, shape=st.sampled_from(sorted(SHAPES)))
-def test_tumbling_and_sliding_windows_give_what_their_definition_says(
+def test_tumbling_and_sliding_windows_equal_their_definition(
     elements: list[Record | int], pace: Pace, lateness: int, shape: str
 ) -> None:
     expected = model(elements, pace, lateness)
@@ -246,7 +246,7 @@ def test_tumbling_and_sliding_windows_give_what_their_definition_says(
 
 @settings(max_examples=100)
 @given(elements=streams(), pace=paces(), lateness=LATENESS)
-def test_late_records_are_counted_where_nobody_takes_them(
+def test_late_records_without_a_side_output_are_counted(
     elements: list[Record | int], pace: Pace, lateness: int
 ) -> None:
     expected = model(elements, pace, lateness)
@@ -324,7 +324,7 @@ def _of_session(key: str, session: Session, watermark: int) -> Any:
     lateness=LATENESS,
     shape=st.sampled_from(sorted(SHAPES)),
 )
-def test_sessions_give_what_their_definition_says(
+def test_session_windows_equal_their_definition(
     elements: list[Record | int], gap: int | None, lateness: int, shape: str
 ) -> None:
     """A gap of None is one that differs by record."""
@@ -354,7 +354,7 @@ def test_sessions_give_what_their_definition_says(
 
 
 @pytest.mark.parametrize("lateness", [0, 5])
-def test_the_records_of_a_session_keep_their_order_where_nothing_moves(lateness: int) -> None:
+def test_records_of_a_session_keep_their_order(lateness: int) -> None:
     elements: list[Record | int] = [("a", 10, 0), ("a", 12, 1), ("a", 9, 2), ("a", 14, 3), END]
     _, seen = run(elements, EventTimeSessionWindows.with_gap(3), lateness, "all records")
     assert [fired[3] for fired in seen.fired[-1]] == [tuple(elements[:-1])]
@@ -374,7 +374,7 @@ class SameClockTrigger(ProcessingTimeTrigger):
     shape=st.sampled_from(sorted(SHAPES)),
     cut=st.integers(0, 40),
 )
-def test_processing_time_windows_fire_as_those_of_the_general_operator(
+def test_processing_time_windows_equal_those_of_the_general_operator(
     steps: list[str | int], pace: Pace, shape: str, cut: int
 ) -> None:
     """A number lets the clock go on; the job starts again at the cut."""
@@ -439,7 +439,7 @@ class SamePurgingTrigger(PurgingTrigger[Any, Any]):
     shape=st.sampled_from(sorted(SHAPES)),
     cut=st.integers(0, 40),
 )
-def test_count_windows_fire_as_those_of_the_general_operator(
+def test_count_windows_equal_those_of_the_general_operator(
     keys: list[str], windows: list[tuple[int, int]], is_tumbling: bool, shape: str, cut: int
 ) -> None:
     """The job starts again at the cut with other windows, and with the state that either operator left."""
@@ -514,7 +514,7 @@ def harnesses(
     lateness=LATENESS,
     data=st.data(),
 )
-def test_restarts_anywhere_and_at_any_parallelism_change_nothing(
+def test_restarts_at_any_time_and_parallelism_change_no_window(
     elements: list[Record | int],
     cuts: list[int],
     windows: Pace | int,

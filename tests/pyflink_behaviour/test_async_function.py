@@ -46,7 +46,7 @@ async def doubled(value: int) -> list[int]:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("capacity", [1, 3, 100])
 @pytest.mark.parametrize("function", [Doubled(), doubled], ids=["function", "coroutine function"])
-def test_ordered_results_keep_the_order(form: str, capacity: int, function: Any) -> None:
+def test_ordered_wait_keeps_the_order_of_records(form: str, capacity: int, function: Any) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_sequence(1, 40)
         results = AsyncDataStream.ordered_wait(numbers, function, LONG, capacity, Types.LONG())
@@ -57,7 +57,7 @@ def test_ordered_results_keep_the_order(form: str, capacity: int, function: Any)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("capacity", [1, 3, 100])
-def test_unordered_results_are_all_there(form: str, capacity: int) -> None:
+def test_unordered_wait_emits_every_result(form: str, capacity: int) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         results = AsyncDataStream.unordered_wait(
             env.from_sequence(1, 40), Doubled(), LONG, capacity
@@ -74,7 +74,7 @@ class TenTimes(TimestampAssigner):
 
 
 @pytest.mark.parametrize("wait", ["ordered_wait", "unordered_wait"])
-def test_event_time_goes_on_behind_the_calls(wait: str) -> None:
+def test_watermarks_do_not_overtake_async_results(wait: str) -> None:
     class AtTheTime(KeyedProcessFunction):
         def process_element(self, value: int, ctx: Any) -> Any:
             assert ctx.timer_service().current_watermark() < ctx.timestamp()
@@ -94,7 +94,7 @@ def test_event_time_goes_on_behind_the_calls(wait: str) -> None:
     assert found == [n * 10 for n in range(1, 31)]
 
 
-def test_a_function_is_opened_and_closed_on_each_subtask() -> None:
+def test_an_async_function_is_opened_and_closed_on_each_subtask() -> None:
     class WithClient(AsyncFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
             self.client = f"client {runtime_context.get_index_of_this_subtask()}"
@@ -139,7 +139,7 @@ class Broken(AsyncFunction):
     ],
     ids=["raises", "returns None", "returns no iterable"],
 )
-def test_what_goes_wrong_fails_the_job_and_names_the_record(
+def test_an_error_of_an_async_function_fails_the_job_and_names_the_record(
     form: str, wait: str, function: Any, kind: type[Exception], message: str
 ) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
@@ -163,7 +163,7 @@ class HangsOrGuesses(Hangs):
         return [f"guess {value}"]
 
 
-def test_a_call_that_never_answers_is_timed_out() -> None:
+def test_an_async_call_that_never_answers_times_out() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_sequence(1, 3)
         seen(AsyncDataStream.ordered_wait(numbers, HangsOrGuesses(), 5, 2), "out")
@@ -171,7 +171,7 @@ def test_a_call_that_never_answers_is_timed_out() -> None:
     assert run_form(draw).records("out") == ["guess 1", "guess 2", "guess 3"]
 
 
-def test_without_an_answer_to_a_timeout_the_job_fails() -> None:
+def test_a_timeout_that_the_function_does_not_handle_fails_the_job() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         seen(AsyncDataStream.ordered_wait(env.from_sequence(7, 9), Hangs(), 5), "out")
 
@@ -209,7 +209,7 @@ RETRIES = {
 
 @pytest.mark.parametrize("how", RETRIES)
 @pytest.mark.parametrize("wait", ["ordered_wait_with_retry", "unordered_wait_with_retry"])
-def test_calls_are_made_again_also_when_the_input_has_ended(how: str, wait: str) -> None:
+def test_async_calls_are_retried_even_after_the_end_of_the_input(how: str, wait: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_sequence(1, 5)
         seen(getattr(AsyncDataStream, wait)(numbers, Flaky(how), LONG, RETRIES[how], 3), "out")
@@ -218,7 +218,7 @@ def test_calls_are_made_again_also_when_the_input_has_ended(how: str, wait: str)
     assert sorted(found) == [f"{n} at attempt 3" for n in range(1, 6)]
 
 
-def test_when_all_attempts_fail_the_last_error_fails_the_job() -> None:
+def test_the_error_of_the_last_retry_fails_the_job() -> None:
     strategy: Any = AsyncRetryStrategy.fixed_delay(
         1, 1, exception_predicate=async_retry_predicates.has_exception_predicate
     )
@@ -242,7 +242,7 @@ class Batched(AsyncBatchFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_batch_function_gets_several_records_at_once(form: str) -> None:
+def test_an_async_batch_function_gets_several_records_at_once(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         seen(AsyncDataStream.ordered_wait(env.from_sequence(1, 10), Batched(), LONG), "out")
 
@@ -250,7 +250,7 @@ def test_a_batch_function_gets_several_records_at_once(form: str) -> None:
     assert found == [(n, 4) for n in range(1, 9)] + [(9, 2), (10, 2)]
 
 
-def test_blocking_code_runs_on_threads() -> None:
+def test_an_async_function_can_run_blocking_code_on_threads() -> None:
     class Blocking(AsyncFunction):
         async def async_invoke(self, value: int) -> list[bool]:
             caller = threading.current_thread()
@@ -262,7 +262,7 @@ def test_blocking_code_runs_on_threads() -> None:
     assert run_form(draw).records("out") == [True] * 4
 
 
-def test_calls_behind_calls() -> None:
+def test_two_async_operators_can_be_chained() -> None:
     """Two operators in one task: while the second waits, nothing of the first runs."""
 
     def draw(env: StreamExecutionEnvironment) -> None:
@@ -275,7 +275,7 @@ def test_calls_behind_calls() -> None:
     assert sorted(ran.records("out")) == [n * 4 for n in range(1, 61)]
 
 
-def test_results_are_the_same_in_batch_mode() -> None:
+def test_async_results_are_the_same_in_batch_mode() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         keyed = env.from_sequence(1, 20).key_by(lambda n: n % 2)
         results = AsyncDataStream.ordered_wait(keyed, Doubled(), LONG, 3)

@@ -35,7 +35,7 @@ class AboveLimit(BroadcastProcessFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rules_reach_every_subtask_before_the_records_in_batch_mode(form: str) -> None:
+def test_in_batch_mode_broadcast_records_are_processed_first(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         readings = env.from_collection([("a", 5), ("b", 5), ("a", 1), ("c", 9)]).rebalance()
         limits = env.from_collection([("a", 3), ("b", 7)]).broadcast(LIMITS)
@@ -80,7 +80,9 @@ class ByLength(TimestampAssigner):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_keyed_functions_have_both_kinds_of_state_and_timers(form: str, parallelism: int) -> None:
+def test_keyed_broadcast_functions_have_keyed_and_broadcast_state_and_timers(
+    form: str, parallelism: int
+) -> None:
     times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(ByLength())
 
     def draw(env: StreamExecutionEnvironment) -> None:
@@ -95,7 +97,7 @@ def test_keyed_functions_have_both_kinds_of_state_and_timers(form: str, parallel
     ]
 
 
-def test_the_state_of_all_subtasks_has_what_was_put_in_several_descriptors() -> None:
+def test_several_broadcast_states_have_the_same_content_on_all_subtasks() -> None:
     class Two(BroadcastProcessFunction):
         def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
             yield ctx.get_broadcast_state(LIMITS).get("a"), ctx.get_broadcast_state(NAMES).get("a")
@@ -111,7 +113,7 @@ def test_the_state_of_all_subtasks_has_what_was_put_in_several_descriptors() -> 
     assert run_form(draw, mode="BATCH").records("out") == [(2, "2")]
 
 
-def test_the_other_side_may_only_read() -> None:
+def test_the_side_that_is_not_broadcast_cannot_write_broadcast_state() -> None:
     class Writes(BroadcastProcessFunction):
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.get_broadcast_state(LIMITS).put("a", 1)
@@ -140,7 +142,7 @@ class Undeclared(BroadcastProcessFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_state_may_be_missing_in_broadcast(form: str) -> None:
+def test_a_broadcast_state_need_not_be_passed_to_broadcast(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         words = env.from_collection(["a", "b", "c"])
         known = env.from_collection(["a", "c"]).broadcast(LIMITS)
@@ -157,7 +159,7 @@ class OtherType(Undeclared):
         yield ctx.get_broadcast_state(MapStateDescriptor("limits", Types.INT(), Types.INT()))
 
 
-def test_a_state_has_one_type() -> None:
+def test_a_broadcast_state_cannot_be_read_with_another_type() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         words = env.from_collection(["a"])
         words.connect(words.broadcast(LIMITS)).process(OtherType()).print()

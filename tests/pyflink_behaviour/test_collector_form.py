@@ -193,7 +193,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_collected_comes_out(form: str, case: str) -> None:
+def test_records_passed_to_a_collector_are_emitted(form: str, case: str) -> None:
     draw, expected = CASES[case]
 
     def drawn(env: Any) -> None:

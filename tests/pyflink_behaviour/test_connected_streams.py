@@ -30,7 +30,7 @@ def connected(env: StreamExecutionEnvironment) -> Any:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_co_map_has_a_method_for_each_stream(form: str) -> None:
+def test_co_map_calls_a_method_for_each_stream(form: str) -> None:
     class Both(CoMapFunction):
         def map1(self, value: int) -> Any:
             return None if value == 2 else f"number {value}"
@@ -43,7 +43,7 @@ def test_a_co_map_has_a_method_for_each_stream(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_co_flat_map_too(form: str) -> None:
+def test_co_flat_map_calls_a_method_for_each_stream(form: str) -> None:
     class Both(CoFlatMapFunction):
         def flat_map1(self, value: int) -> Iterator[str]:
             yield from str(value) * value
@@ -56,7 +56,7 @@ def test_a_co_flat_map_too(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_co_process_sees_the_times_of_both(form: str) -> None:
+def test_co_process_has_the_timestamps_of_both_streams(form: str) -> None:
     class Both(CoProcessFunction):
         def process_element1(self, value: int, ctx: Any) -> Iterator[Any]:
             yield value, ctx.timestamp()
@@ -107,7 +107,9 @@ class Join(KeyedCoProcessFunction):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_keyed_streams_share_the_state_of_a_key(form: str, mode: str, parallelism: int) -> None:
+def test_connected_keyed_streams_share_the_state_of_a_key(
+    form: str, mode: str, parallelism: int
+) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         orders = env.from_collection([(1, "tea"), (2, "rice"), (3, "salt")])
         payments = env.from_collection([(2, "cash", 5), (1, "card", 7), (1, "coupon", 1)])
@@ -121,7 +123,7 @@ def test_keyed_streams_share_the_state_of_a_key(form: str, mode: str, parallelis
     ]
 
 
-def test_connected_streams_may_be_keyed_together() -> None:
+def test_connected_streams_can_be_keyed_by_one_key_by() -> None:
     class Seen(KeyedCoProcessFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
             self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.INT()))

@@ -54,7 +54,7 @@ def is_batch(env: StreamExecutionEnvironment) -> bool:
 
 
 @pytest.mark.parametrize("targets", ["lambda", "key", "object"])
-def test_a_function_is_what_it_was_when_it_was_passed(
+def test_a_function_is_serialized_when_it_is_passed(
     env: StreamExecutionEnvironment, targets: str
 ) -> None:
     numbers = env.from_collection([1, 2, 3], Types.INT())
@@ -103,7 +103,7 @@ class Odd(FilterFunction):
         return bool(value[1] % 2)
 
 
-def test_functions_may_be_objects_or_callables(env: StreamExecutionEnvironment) -> None:
+def test_functions_can_be_objects_or_callables(env: StreamExecutionEnvironment) -> None:
     pets = env.from_collection(PETS)
     assert sorted(collected(pets.map(Louder()).filter(Odd()))) == [
         *(("CAT!!", 1), ("CAT!!", 3), ("DOG!!", 5))
@@ -123,7 +123,7 @@ class Pet:
     age: int
 
 
-def test_any_object_is_a_record(env: StreamExecutionEnvironment) -> None:
+def test_records_can_be_any_objects(env: StreamExecutionEnvironment) -> None:
     stream = env.from_collection([Pet("cat", 3), Pet("dog", 4), Pet("cat", 1)])
     oldest = stream.key_by(lambda pet: pet.name).reduce(lambda a, b: max(a, b, key=lambda p: p.age))
     assert {(pet.name, pet.age) for pet in collected(oldest)} == {("cat", 3), ("dog", 4)}
@@ -147,7 +147,7 @@ def test_tuples_of_a_named_row_type_have_attributes(env: StreamExecutionEnvironm
     ]
 
 
-def test_values_of_every_type_come_back(env: StreamExecutionEnvironment) -> None:
+def test_values_of_every_type_are_collected_unchanged(env: StreamExecutionEnvironment) -> None:
     record = Row(
         *(1, "text", True, 1.5, b"bytes", decimal.Decimal("1.20"), dt.date(2024, 2, 29)),
         *(dt.time(12, 30, 1), NOON, [1, 2], {"a": 1.0}, None),
@@ -192,7 +192,7 @@ AGGREGATED = [
 
 
 @pytest.mark.parametrize(("aggregation", "expected"), AGGREGATED)
-def test_rolling_aggregations(
+def test_rolling_aggregations_emit_a_result_for_each_record(
     env: StreamExecutionEnvironment, aggregation: str, expected: list[Any]
 ) -> None:
     keyed = env.from_collection(PETS).key_by(lambda pet: pet[0])
@@ -208,7 +208,7 @@ def test_an_aggregation_may_name_a_field_of_rows(env: StreamExecutionEnvironment
     assert sorted(row.age for row in found) == [2, 3, 4, 4, 9]
 
 
-def test_batch_mode_gives_final_results_only(env_of_each_mode: StreamExecutionEnvironment) -> None:
+def test_batch_mode_emits_only_final_results(env_of_each_mode: StreamExecutionEnvironment) -> None:
     keyed = env_of_each_mode.from_collection(PETS).key_by(lambda pet: pet[0])
     reduced = collected(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])))
     assert dict(reduced) == {"cat": 4, "dog": 9, "emu": 2}
@@ -387,12 +387,12 @@ def test_event_time_timers_fire_in_order_and_may_be_deleted(
 
 
 @pytest.mark.parametrize("method", ["rebalance", "rescale", "shuffle", "forward"])
-def test_partitioning_loses_nothing(env: StreamExecutionEnvironment, method: str) -> None:
+def test_each_partitioning_keeps_every_record(env: StreamExecutionEnvironment, method: str) -> None:
     spread = getattr(env.from_sequence(1, 50), method)()
     assert sorted(collected(spread.map(lambda n: n))) == list(range(1, 51))
 
 
-def test_broadcasting_gives_every_subtask_all(env: StreamExecutionEnvironment) -> None:
+def test_broadcast_sends_every_record_to_every_subtask(env: StreamExecutionEnvironment) -> None:
     spread = env.from_sequence(1, 5).broadcast().map(lambda n: n)
     assert sorted(collected(spread)) == sorted([*range(1, 6)] * 2)
 
@@ -426,7 +426,9 @@ def test_a_keyed_stream_is_collected_with_its_keys(env: StreamExecutionEnvironme
     assert by_kind.execute_and_collect(limit=1) == [Row(f0="cat", f1=("cat", 3))]
 
 
-def test_floats_are_collected_with_their_fewest_digits(env: StreamExecutionEnvironment) -> None:
+def test_floats_are_collected_with_the_shortest_exact_digits(
+    env: StreamExecutionEnvironment,
+) -> None:
     record_type = Types.ROW_NAMED(
         ["single", "list", "map", "pair", "double"],
         [
@@ -452,7 +454,9 @@ def test_floats_are_collected_with_their_fewest_digits(env: StreamExecutionEnvir
     assert wide.execute_and_collect(limit=1) == [0.10000000149011612]
 
 
-def test_results_may_be_iterated_over_or_limited(env: StreamExecutionEnvironment) -> None:
+def test_execute_and_collect_returns_an_iterator_or_a_limited_list(
+    env: StreamExecutionEnvironment,
+) -> None:
     with env.from_sequence(1, 3).execute_and_collect() as numbers:
         assert sorted(numbers) == [1, 2, 3]
     assert env.from_sequence(1, 100).set_parallelism(1).execute_and_collect(limit=4) == [1, 2, 3, 4]
@@ -466,7 +470,7 @@ def early(number: int) -> int:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_source_stops_if_only_a_limited_number_of_records_is_read(
+def test_execute_and_collect_with_a_limit_stops_the_source(
     env_of_each_mode: StreamExecutionEnvironment, parallelism: int
 ) -> None:
     env = env_of_each_mode.set_parallelism(parallelism)
@@ -474,7 +478,9 @@ def test_a_source_stops_if_only_a_limited_number_of_records_is_read(
     assert numbers.execute_and_collect(limit=3) == [1, 3, 5]
 
 
-def test_other_sinks_get_all_records_despite_a_limit(env: StreamExecutionEnvironment) -> None:
+def test_execute_and_collect_with_a_limit_does_not_limit_other_sinks(
+    env: StreamExecutionEnvironment,
+) -> None:
     numbers = env.from_sequence(1, 20_000).set_parallelism(1)
     for stream in (numbers, numbers.rebalance().map(lambda number: number)):
         everything = numbers.collect_async()
@@ -482,7 +488,7 @@ def test_other_sinks_get_all_records_despite_a_limit(env: StreamExecutionEnviron
         assert sum(1 for _ in everything) == 20_000
 
 
-def test_job_parameters_reach_functions(env: StreamExecutionEnvironment) -> None:
+def test_functions_can_read_job_parameters(env: StreamExecutionEnvironment) -> None:
     class Greeting(MapFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
             self.word = runtime_context.get_job_parameter("greeting", "hello")

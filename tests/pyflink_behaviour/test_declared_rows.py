@@ -47,7 +47,7 @@ RETURNED: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", RETURNED)
-def test_fields_have_the_declared_names(form: str, case: str) -> None:
+def test_rows_have_the_declared_field_names(form: str, case: str) -> None:
     def draw(env: Any) -> None:
         pets = RETURNED[case](env.from_collection([1, 2]))
         seen(pets, "chained")
@@ -69,7 +69,7 @@ def test_a_reduce_has_the_type_of_its_input(form: str) -> None:
     assert run_form(draw, form).records("out") == ROWS
 
 
-def test_rows_are_printed_as_the_function_before_returned_them(
+def test_print_shows_rows_as_the_previous_function_returned_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     configuration = Configuration().set_string("execution.target", "local")

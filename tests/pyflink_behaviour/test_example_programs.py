@@ -76,12 +76,12 @@ HINT = "Printing result to stdout. Use --output to specify output path."
 
 @pytest.mark.parametrize("local", WHERE)
 @pytest.mark.parametrize("name", PRINTED)
-def test_programs_that_print(name: str, local: bool, tmp_path: Path) -> None:
+def test_examples_of_pyflink_print_their_results(name: str, local: bool, tmp_path: Path) -> None:
     assert output_of(rewritten(name, tmp_path), local=local) == PRINTED[name]
 
 
 @pytest.mark.parametrize("local", WHERE)
-def test_timers_fire_in_the_order_of_time(local: bool, tmp_path: Path) -> None:
+def test_the_timer_example_of_pyflink_fires_timers_in_order(local: bool, tmp_path: Path) -> None:
     printed = output_of(rewritten("event_time_timer", tmp_path), local=local)
     # Alice's are at 3, 5, 7 and 12 seconds, Bob's at 4, 5, 6 and 9: two are at the same time.
     assert printed[:2] == [ALICE, BOB]
@@ -91,20 +91,24 @@ def test_timers_fire_in_the_order_of_time(local: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("local", WHERE)
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows_print(name: str, local: bool, tmp_path: Path) -> None:
+def test_the_window_examples_of_pyflink_print_their_results(
+    name: str, local: bool, tmp_path: Path
+) -> None:
     assert output_of(rewritten(name, tmp_path), local=local) == [HINT, *WINDOWS[name]]
 
 
 @pytest.mark.parametrize("local", WHERE)
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows_write_one_file(name: str, local: bool, tmp_path: Path) -> None:
+def test_the_window_examples_of_pyflink_write_one_file(
+    name: str, local: bool, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     assert output_of(rewritten(name, tmp_path), "--output", str(out), local=local) == []
     assert written_lines(out) == WINDOWS[name]
 
 
 @pytest.mark.parametrize("local", WHERE)
-def test_words_are_counted(local: bool, tmp_path: Path) -> None:
+def test_the_word_count_example_of_pyflink_counts_words(local: bool, tmp_path: Path) -> None:
     program = rewritten("word_count", tmp_path)
     words = " ".join(assigned(program, "word_count_data")).split()
     printed = output_of(program, local=local)
@@ -113,7 +117,9 @@ def test_words_are_counted(local: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("local", WHERE)
-def test_words_of_a_file_are_counted_into_a_file(local: bool, tmp_path: Path) -> None:
+def test_the_word_count_example_of_pyflink_reads_and_writes_files(
+    local: bool, tmp_path: Path
+) -> None:
     text = tmp_path / "text.txt"
     text.write_text("to be or not\nto be\n\nor both\n", "utf-8")
     out = tmp_path / "out"
@@ -123,7 +129,9 @@ def test_words_of_a_file_are_counted_into_a_file(local: bool, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("local", WHERE)
-def test_words_of_an_endless_stream_are_counted(local: bool, tmp_path: Path) -> None:
+def test_the_streaming_word_count_example_of_pyflink_counts_words(
+    local: bool, tmp_path: Path
+) -> None:
     program = rewritten("streaming_word_count", tmp_path)
     words = assigned(program, "words")
     seen: Counter[str] = Counter()
@@ -134,7 +142,7 @@ def test_words_of_an_endless_stream_are_counted(local: bool, tmp_path: Path) -> 
         assert int(count) == seen[word]
 
 
-def test_remote_models_are_called(tmp_path: Path) -> None:
+def test_the_model_example_of_pyflink_calls_a_remote_model(tmp_path: Path) -> None:
     """Its model answers at once here; that some calls fail and are made again is left to it."""
     program = rewritten(
         "asyncio/remote_model_inference",

@@ -160,7 +160,7 @@ def test_a_side_output_may_be_read_twice_or_not_at_all(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_sides_of_chained_functions_are_their_own(form: str) -> None:
+def test_side_outputs_of_chained_functions_are_separate(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         first = env.from_collection(list(NUMBERS)).process(Split())
         second = first.map(lambda n: n + 1).process(Split())
@@ -174,7 +174,7 @@ def test_the_sides_of_chained_functions_are_their_own(form: str) -> None:
     assert sorted(ran.records("both")) == ["2", "2", "4", "4", "6"]
 
 
-def test_side_records_keep_their_timestamps() -> None:
+def test_records_of_a_side_output_keep_their_timestamps() -> None:
     class TenTimes(TimestampAssigner):
         def extract_timestamp(self, value: int, record_timestamp: int) -> int:
             return value * 10

@@ -84,17 +84,19 @@ class Value(KeyedProcessFunction):
         (UpdateType.Disabled, ["a", "a", "a"]),
     ],
 )
-def test_what_keeps_a_value_alive(form: str, update_type: Any, expected: list[Any]) -> None:
+def test_the_update_type_of_state_ttl_decides_which_accesses_extend_it(
+    form: str, update_type: Any, expected: list[Any]
+) -> None:
     steps = [("write", "a"), 600, "read", 300, "read", 600, "read"]
     assert run(Value(ttl(update_type)), steps, form) == expected
 
 
-def test_writing_starts_the_time_again() -> None:
+def test_writing_a_state_restarts_its_ttl() -> None:
     steps = [("write", "a"), 900, ("write", "b"), 900, "read", 100, "read"]
     assert run(Value(ttl()), steps) == ["b", None]
 
 
-def test_an_expired_value_may_be_shown_until_it_is_cleaned_up() -> None:
+def test_an_expired_value_can_be_visible_until_its_cleanup() -> None:
     steps = [("write", "a"), TTL_MS, "read", "read"]
     cleaned = ttl(visibility=Visibility.ReturnExpiredIfNotCleanedUp)
     # Reading it once is what cleans it up, where nothing does in the background.
@@ -131,7 +133,7 @@ class Collections(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_elements_and_entries_live_by_themselves(form: str) -> None:
+def test_each_list_element_and_map_entry_expires_separately(form: str) -> None:
     steps = [("add", "a"), 600, ("add", "bb"), 300, "read", 100, "read", 600, "read"]
     assert run(Collections(), steps, form) == [
         (["a", "bb"], [("a", 1), ("bb", 2)]),
@@ -178,6 +180,6 @@ class Totals(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_expired_sum_begins_anew(form: str) -> None:
+def test_an_expired_reducing_or_aggregating_state_starts_empty(form: str) -> None:
     steps = [1, 2, ("wait", 999), 3, ("wait", 1000), 10, 20]
     assert run(Totals(), steps, form) == [(1, 1.0), (3, 1.5), (6, 2.0), (10, 10.0), (30, 15.0)]

@@ -119,7 +119,7 @@ ASSIGNED: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("case", ASSIGNED)
-def test_time_windows(form: str, mode: str, case: str) -> None:
+def test_time_windows_of_each_kind_emit_pyflinks_results(form: str, mode: str, case: str) -> None:
     assigner, expected = ASSIGNED[case]
     data = pairs(1, 4, 5, 9, 22)
     found = run_windows(lambda s: s.window(assigner).process(Bounds()), data, form, mode=mode)
@@ -127,7 +127,7 @@ def test_time_windows(form: str, mode: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_count_windows(form: str) -> None:
+def test_count_windows_emit_pyflinks_results(form: str) -> None:
     class Values(WindowFunction):
         def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterator[Any]:
             yield key, [pair[1] for pair in inputs]
@@ -140,7 +140,7 @@ def test_count_windows(form: str) -> None:
     assert found == [("a", [1, 3, 5])]
 
 
-def test_processing_time_windows_that_are_open_at_the_end_are_not_shown() -> None:
+def test_open_processing_time_windows_do_not_fire_at_the_end() -> None:
     clock = ManualClock(100)
 
     def draw(env: StreamExecutionEnvironment) -> None:
@@ -229,13 +229,13 @@ COMPUTED: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", COMPUTED)
-def test_what_is_computed_over_a_window(form: str, case: str) -> None:
+def test_each_window_function_emits_pyflinks_results(form: str, case: str) -> None:
     compute, expected = COMPUTED[case]
     assert run_windows(lambda s: compute(s.window(FIVE)), pairs(1, 2, 6), form) == expected
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_session_windows_merge_what_was_reduced(form: str) -> None:
+def test_merging_session_windows_merges_reduced_values(form: str) -> None:
     sessions = EventTimeSessionWindows.with_gap(Time.milliseconds(5))
     # 20 and 28 are sessions of their own, until 24 comes between them.
     data = pairs(1, 3, 20, 28, 24)
@@ -246,7 +246,7 @@ def test_session_windows_merge_what_was_reduced(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_record_that_joins_two_sessions_puts_their_records_together_as_pyflink(form: str) -> None:
+def test_a_record_that_merges_two_sessions_combines_their_records_as_in_pyflink(form: str) -> None:
     sessions = EventTimeSessionWindows.with_gap(Time.seconds(1))
     data = pairs(100, 900, 2500, 1800)
     found = run_windows(lambda s: s.window(sessions).process(Timestamps()), data, form)
@@ -264,7 +264,7 @@ class Bounded(ProcessWindowFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_windows_of_all_keys(form: str) -> None:
+def test_window_all_emits_pyflinks_results(form: str) -> None:
     class All(ProcessAllWindowFunction):
         def process(self, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
             yield context.window().end, len(list(elements))
@@ -286,7 +286,7 @@ def test_windows_of_all_keys(form: str) -> None:
     assert sorted(ran.records("reduced")) == [("a", 7), ("ab", 2)]
 
 
-def test_a_function_keeps_state_per_window_and_per_key() -> None:
+def test_a_process_window_function_has_state_per_window_and_per_key() -> None:
     class Counting(ProcessWindowFunction):
         def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
             of_key = context.global_state().get_state(ValueStateDescriptor("windows", Types.INT()))
@@ -320,7 +320,7 @@ TRIGGERED: dict[str, tuple[Any, list[list[int]]]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", TRIGGERED)
-def test_triggers_decide_when_a_window_is_shown(form: str, case: str) -> None:
+def test_triggers_decide_when_a_window_fires(form: str, case: str) -> None:
     trigger, expected = TRIGGERED[case]
     ten = TumblingEventTimeWindows.of(Time.milliseconds(10))
     data = pairs(1, 2, 3, 4) if "count" in case else pairs(1, 2, 3, 4, 9)
@@ -364,7 +364,7 @@ class AtTen(Trigger):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_custom_trigger_keeps_state(form: str) -> None:
+def test_a_custom_trigger_can_keep_state(form: str) -> None:
     class Values(WindowFunction):
         def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterator[Any]:
             yield [pair[1] for pair in inputs]
@@ -410,7 +410,7 @@ def test_a_custom_trigger_of_sessions_needs_no_can_merge(form: str) -> None:
         (TimeEvictor.of(Time.milliseconds(6)), [4, 9]),
     ],
 )
-def test_evictors_drop_elements_before_a_window_is_shown(evictor: Any, expected: list[int]) -> None:
+def test_evictors_remove_elements_before_a_window_fires(evictor: Any, expected: list[int]) -> None:
     ten = TumblingEventTimeWindows.of(Time.milliseconds(10))
     found = run_windows(
         lambda s: s.window(ten).evictor(evictor).process(Bounds()), pairs(1, 3, 4, 9)
@@ -427,7 +427,7 @@ def test_evictors_drop_elements_before_a_window_is_shown(evictor: Any, expected:
         (100, [[1, 4], [1, 2, 4], [1, 2, 3, 4], [12]], []),
     ],
 )
-def test_late_records_fire_again_or_leave_by_the_side(
+def test_late_records_fire_a_window_again_or_go_to_the_side_output(
     form: str, lateness_ms: int, expected: list[list[int]], late: list[int]
 ) -> None:
     # Watermarks behind each record: 0, 3, 5 (of 6), 5, 11, 11.
@@ -446,7 +446,7 @@ def test_late_records_fire_again_or_leave_by_the_side(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_results_have_the_time_of_the_record_or_the_timer_that_fires(form: str) -> None:
+def test_window_results_have_the_timestamp_of_the_record_or_timer_that_fires(form: str) -> None:
     """Under PyFlink 2.3; tests/differential/whole/times_of_results.py has more kinds."""
     data = [("a", 100), ("a", 2500), ("a", 1200), ("a", 1300)]
 

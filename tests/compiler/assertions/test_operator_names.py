@@ -27,7 +27,9 @@ def plan() -> JobPlan:
         ("archive", "archive: Writer"),
     ],
 )
-def test_operator_called_finds_operators_by_name_and_uid(plan: JobPlan, name: str, found: str) -> None:
+def test_operator_called_finds_operators_by_name_and_uid(
+    plan: JobPlan, name: str, found: str
+) -> None:
     assert operator_called(plan, name).name == found
 
 

@@ -16,7 +16,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> GoldenRun:
 
 
 @pytest.mark.parametrize("stage", ["stream-graph", "job-graph", "execution", "generated"])
-def test_assert_plan_matches_compares_any_stage_with_a_golden_file(stage: str, tmp_path: Path, run: GoldenRun) -> None:
+def test_assert_plan_matches_compares_any_stage_with_a_golden_file(
+    stage: str, tmp_path: Path, run: GoldenRun
+) -> None:
     golden = tmp_path / "plan"
     run.is_updating = True
     assert_plan_matches(drawn("word_count"), golden, stage=stage)

@@ -390,7 +390,9 @@ def test_a_sum_is_never_stored_instead_of_a_state(
         ("class Fn(Fn):\n    def f(self):\n        vars(self)['x'] = 3", None),
     ],
 )
-def test_attributes_that_other_code_sets_are_found_as_changing(more: str, name: str | None, tmp_path: Path) -> None:
+def test_attributes_that_other_code_sets_are_found_as_changing(
+    more: str, name: str | None, tmp_path: Path
+) -> None:
     for place in ("file", "module that imports the class"):
         here, there = (f"{FIXED}\n{more}\n", "") if place == "file" else (FIXED, more)
         if "Fn(" in more and there:

@@ -179,7 +179,9 @@ def test_the_key_is_set_before_a_rich_function_on_a_keyed_stream() -> None:
         (EitherMany(), "flat_map", ["found_0 = either_many_0_1(value)"]),
     ],
 )
-def test_an_operator_with_two_inputs_has_a_function_for_each(function: Any, method: str, lines: list[str]) -> None:
+def test_an_operator_with_two_inputs_has_a_function_for_each(
+    function: Any, method: str, lines: list[str]
+) -> None:
     def draw(env: Any) -> None:
         seen(getattr(numbers(env).connect(numbers(env)), method)(function), "s")
 

@@ -272,7 +272,9 @@ LATE = OutputTag("late")
 
 
 @pytest.mark.parametrize(("made", "access"), RECORDS)
-def test_late_records_in_a_side_output_have_all_fields(made: Any, access: Access, tmp_path: Path) -> None:
+def test_late_records_in_a_side_output_have_all_fields(
+    made: Any, access: Access, tmp_path: Path
+) -> None:
     def draw(env: Any) -> None:
         # The first watermark comes after the first batch.
         stream = timed(records(env, made, tmp_path), lambda r, _: 0 if access.user(r) == 4 else 9)

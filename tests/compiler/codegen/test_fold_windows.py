@@ -484,7 +484,9 @@ def test_partial_results_are_sent_instead_of_records(monkeypatch: pytest.MonkeyP
     assert 2 <= sum(sizes) < 10
 
 
-def test_folding_before_sending_stops_if_most_keys_occur_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_before_sending_stops_if_most_keys_occur_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(window_folds, "TRIED", 50)
     sizes = noted_sizes(monkeypatch)
 
@@ -496,7 +498,9 @@ def test_folding_before_sending_stops_if_most_keys_occur_once(monkeypatch: pytes
     assert ran.records("folded") == run_form(drawn, "interpreted", batch_size=25).records("folded")
 
 
-def test_folding_before_sending_stops_if_it_keeps_most_records(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_before_sending_stops_if_it_keeps_most_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(window_folds, "TRIED", 50)
     sizes = noted_sizes(monkeypatch, lambda batch: sum(map(len, batch.lists[-1])))
 
@@ -512,7 +516,7 @@ def test_folding_before_sending_stops_if_it_keeps_most_records(monkeypatch: pyte
     assert ran.records("ties") == run_form(drawn, "interpreted", batch_size=25).records("ties")
 
 
-def test_keys_of_other_types_keep_their_order() -> None:
+def test_keys_of_mixed_types_keep_their_order() -> None:
     def drawn(env: Any) -> None:
         strategy = in_order(lambda x, _: x)
         timed = env.from_sequence(0, 60).assign_timestamps_and_watermarks(strategy)

@@ -117,7 +117,9 @@ def test_fused_lists_emit_the_same_records(numbers: list[int], mode: str) -> Non
     ("function", "is_built"),
     [(Ends(), False), (listed, False), (Changed(), True), (Inverted(), True), (read_back, True)],
 )
-def test_a_list_is_built_only_if_its_function_may_fail(function: Any, *, is_built: bool) -> None:
+def test_a_list_is_built_only_if_its_function_may_fail_or_reads_it(
+    function: Any, *, is_built: bool
+) -> None:
     def draw(env: Any) -> None:
         emitted = env.from_sequence(0, 9).flat_map(function)
         seen(emitted.map(lambda x: [1][x + 9]), "rows")

@@ -791,7 +791,9 @@ def entries_found(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_in_batch_mode_the_key_is_set_at_the_first_record_of_each_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_batch_mode_the_key_is_set_at_the_first_record_of_each_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = entries_found(monkeypatch)
     records = [(key, what, 4) for key in "aba" for what in (0, 1, 7, 2)]
     draw = by_key(Everything(), records)
@@ -849,7 +851,9 @@ def test_in_batch_mode_two_keyed_inputs_are_read_key_by_key(backend: str) -> Non
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=20))
 @pytest.mark.parametrize("function", [Everything(), AtTimers()])
-def test_changed_keys_are_recorded_if_the_backend_tracks_changes(function: Any, records: list[Any]) -> None:
+def test_changed_keys_are_recorded_if_the_backend_tracks_changes(
+    function: Any, records: list[Any]
+) -> None:
     touched: dict[str, set[str]] = {}
     make = HashMapKeyedStateBackend.__init__
 

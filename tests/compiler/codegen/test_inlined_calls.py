@@ -65,7 +65,9 @@ def test_an_unused_argument_is_still_computed(form: str) -> None:
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_an_unused_argument_may_still_raise_an_error(form: str, function: Any, message: str) -> None:
+def test_an_unused_argument_may_still_raise_an_error(
+    form: str, function: Any, message: str
+) -> None:
     with pytest.raises((ArithmeticError, ValueError), match=message):
         results(lambda env: env.from_sequence(1, 3).map(function), form)
 

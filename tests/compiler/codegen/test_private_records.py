@@ -138,9 +138,7 @@ class Elements(ProcessWindowFunction[Any, Any, Any, Any]):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_changing_the_result_of_a_window_does_not_change_its_contents(
-    mode: str, form: str
-) -> None:
+def test_changing_the_result_of_a_window_does_not_change_its_contents(mode: str, form: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_collection([1, 2, 3])
         window = GlobalWindows.create()

@@ -1031,7 +1031,9 @@ def lines_of(env: Any, folder: Path, lines: Sequence[str]) -> Any:
         ),
     ],
 )
-def test_fields_of_an_unnamed_json_object_are_read(draw: Any, line: str, mode: str, tmp_path: Path) -> None:
+def test_fields_of_an_unnamed_json_object_are_read(
+    draw: Any, line: str, mode: str, tmp_path: Path
+) -> None:
     def drawn(env: Any) -> None:
         seen(draw(lines_of(env, tmp_path, LINES)).map(lambda found: found), "rows")
 
@@ -1089,7 +1091,9 @@ def test_a_bound_method_is_inlined(draw: Any, line: str) -> None:
     assert line in source
 
 
-def test_a_class_method_that_the_program_replaced_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_method_that_the_program_replaced_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def draw(env: Any) -> None:
         seen(
             env.from_sequence(1, 4).map(lambda x: Mark.of(x + 0)).map(lambda mark: mark.value),
@@ -1516,9 +1520,7 @@ def test_parts_of_a_batch_are_counted_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", PROGRAMS)
-def test_leaving_out_any_rule_changes_no_result(
-    draw: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leaving_out_any_rule_changes_no_result(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that changes nothing is not left out: the code would be the same."""
     effective: set[int] = set()
     with monkeypatch.context() as patch:

@@ -58,7 +58,9 @@ def either(row: Any, _: Any) -> Any:
 @pytest.mark.parametrize("assigner", [ITEM, TRUTH, SUM, either])
 @pytest.mark.parametrize("draw", [keyed, mapped, forked, united])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_timestamps_are_the_same_in_all_forms_after_an_exchange(draw: Any, assigner: Any, mode: str) -> None:
+def test_timestamps_are_the_same_in_all_forms_after_an_exchange(
+    draw: Any, assigner: Any, mode: str
+) -> None:
     runs = [
         run_form(lambda env: draw(env, assigner), form, mode=mode, parallelism=2) for form in FORMS
     ]

@@ -188,6 +188,8 @@ def test_a_filter_function_tells_no_record_type() -> None:
         (None, None, False),
     ],
 )
-def test_types_know_whether_they_are_immutable_and_their_item_type(kind: Any, items: Any, frozen: bool) -> None:
+def test_types_know_whether_they_are_immutable_and_their_item_type(
+    kind: Any, items: Any, frozen: bool
+) -> None:
     assert item_type(kind) == items
     assert is_frozen(kind) is frozen

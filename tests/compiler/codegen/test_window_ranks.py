@@ -73,7 +73,9 @@ def test_a_missing_field_is_an_error_of_the_window_operator(form: str) -> None:
         lambda a, b: (a[0], max(a[1], b[1]), a[2] if a[2] < b[2] < a[2] else b[2]),
     ],
 )
-def test_reduces_that_depend_on_the_order_of_records_are_not_ranked(function: Any, mode: str) -> None:
+def test_reduces_that_depend_on_the_order_of_records_are_not_ranked(
+    function: Any, mode: str
+) -> None:
     def draw(env: Any) -> Any:
         rows = windows(env, lambda x: (x % 3, 40 - x, x * 7 % 11 - 5), 40)
         return seen(rows.reduce(function), "out")

@@ -31,7 +31,7 @@ def trace_in_click() -> TracebackType | None:
     return caught.tb
 
 
-def test_what_opchain_refuses_is_a_command_error_with_its_cause() -> None:
+def test_an_error_of_the_compiler_becomes_a_command_error_with_its_cause() -> None:
     refusal = GraphError("'map' (clicks.py:1): no")
     with pytest.raises(CommandError) as shown, clear_errors():
         raise refusal
@@ -40,17 +40,17 @@ def test_what_opchain_refuses_is_a_command_error_with_its_cause() -> None:
     assert shown.value.exit_code == FAILED == 2
 
 
-def test_a_bug_stays_a_bug() -> None:
+def test_an_internal_error_is_not_turned_into_a_command_error() -> None:
     with pytest.raises(ZeroDivisionError), clear_errors():
         _ = 1 / 0
 
 
-def test_the_place_is_the_innermost_line_of_the_user() -> None:
+def test_place_of_finds_the_innermost_line_of_the_users_code() -> None:
     assert str(place_of(trace_in_click(), Path("other.py"))).startswith("test_failures.py:")
     assert place_of(None, HERE) is None
 
 
-def test_the_file_itself_counts_wherever_it_lies() -> None:
+def test_place_of_counts_the_program_file_as_users_code_in_any_folder() -> None:
     path = Path(click.__file__).with_name("types.py")
     assert str(place_of(trace_in_click(), path)).startswith("types.py:")
 
@@ -60,7 +60,7 @@ def test_a_command_error_is_passed_on() -> None:
     assert failure_of(error, HERE) is error
 
 
-def test_a_message_of_nothing_is_the_type_alone() -> None:
+def test_an_error_without_a_message_is_shown_by_its_type() -> None:
     error = KeyError()
     error.__traceback__ = trace_of(error)
     assert failure_of(error, HERE).message.endswith(": KeyError")
@@ -94,7 +94,7 @@ def test_imports_of_pyflink_have_a_hint(module: str) -> None:
     assert hint_for(ValueError("pyflink")) is None
 
 
-def test_a_file_that_cannot_be_looked_at_is_not_the_programs() -> None:
+def test_a_file_whose_existence_cannot_be_checked_is_a_library_file() -> None:
     """As for a file in a folder that the user may not enter, `Path.exists` raises."""
     name = f"/{'x' * 5_000}"
     with pytest.raises(OSError, match="too long"):

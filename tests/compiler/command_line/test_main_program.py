@@ -12,7 +12,7 @@ from opchain.compiler.command_line.program_file import (
 )
 
 
-def test_arguments_and_search_path_are_those_of_python_and_come_back(write: Any) -> None:
+def test_as_main_program_sets_and_restores_sys_argv_and_sys_path(write: Any) -> None:
     path = write()
     argv, search_path = sys.argv, list(sys.path)
     with as_main_program(path, ["a"]):
@@ -24,7 +24,7 @@ def test_arguments_and_search_path_are_those_of_python_and_come_back(write: Any)
     assert sys.path == search_path
 
 
-def test_what_python_and_child_processes_print_goes_to_stderr(
+def test_prints_to_stderr_redirects_python_and_child_processes(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with prints_to_stderr():
@@ -44,11 +44,11 @@ def test_syntax_is_checked_without_running_anything(write: Any) -> None:
         check_is_python(write("a = 1\nb = = 2\n"))
 
 
-def test_a_saved_plan_is_no_program(write: Any) -> None:
+def test_a_saved_plan_is_refused_as_a_program(write: Any) -> None:
     with pytest.raises(CommandError, match=r"clicks.json is a saved plan, not a Python program"):
         check_is_python(write("{}\n", "clicks.json"))
 
 
-def test_null_bytes_have_no_line(write: Any) -> None:
+def test_a_program_with_null_bytes_is_refused_without_a_line_number(write: Any) -> None:
     with pytest.raises(CommandError, match=r"not a Python program: .*null bytes$"):
         check_is_python(write("a = 1\0"))

@@ -24,7 +24,7 @@ def test_files_and_pipes_get_plain_text(capsys: pytest.CaptureFixture[str]) -> N
     assert output_width() == 100
 
 
-def test_control_characters_are_shown_and_not_obeyed(
+def test_control_characters_are_escaped(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted, shown = "\x1b]0;title\x07\r\x9b1m\u202e\t", "\\x1b]0;title\\x07\\r\\x9b1m\\u202e\t"
@@ -47,7 +47,7 @@ def test_a_terminal_gets_colours_and_its_width(monkeypatch: pytest.MonkeyPatch) 
     assert output_width() == 72
 
 
-def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_turns_colours_off(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -55,13 +55,15 @@ def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.getvalue() == "vertex 1  x2\n"
 
 
-def test_colour_changes_no_character() -> None:
+def test_colour_changes_only_escape_sequences() -> None:
     text = "job 'a', X: 1\n\nvertex 1  x2\n  │  ==> vertex 2  HASH\n  │      not chained: why\nadded   'b'\n"
     assert click.unstyle(coloured(text)) == text
     assert coloured(text).count("\x1b[0m") == 5
 
 
-def test_an_output_without_box_drawing_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encoding_without_box_drawing_characters_gets_ascii(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
     answer("├─ naïve\n")
@@ -70,7 +72,7 @@ def test_an_output_without_box_drawing_gets_ascii(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_an_output_without_room_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_to_a_full_device_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdout", full)
         with pytest.raises(

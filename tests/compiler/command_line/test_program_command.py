@@ -33,7 +33,7 @@ print(sys.argv[1:], file=sys.stderr)
         ("run", "--quite", "--quiet"),
     ],
 )
-def test_an_option_that_is_nearly_our_own_is_mentioned_and_handed_on(
+def test_an_option_similar_to_ours_is_noted_and_passed_to_the_program(
     write: Any, run: Any, command: str, given: str, meant: str
 ) -> None:
     write(PROGRAM)
@@ -45,7 +45,7 @@ def test_an_option_that_is_nearly_our_own_is_mentioned_and_handed_on(
     assert f"['{given}']" in done.stderr
 
 
-def test_every_command_with_a_program_mentions_slips() -> None:
+def test_every_command_with_a_program_notes_misspelt_options() -> None:
     def commands(group: click.Group) -> list[click.Command]:
         found = []
         for command in group.commands.values():
@@ -57,7 +57,7 @@ def test_every_command_with_a_program_mentions_slips() -> None:
         assert isinstance(command, ProgramCommand) == takes_arguments, command.name
 
 
-def test_a_slip_is_mentioned_before_the_program_runs(write: Any, run: Any) -> None:
+def test_a_misspelt_option_is_noted_before_the_program_runs(write: Any, run: Any) -> None:
     write("raise SystemExit(3)\n")
     done = run("run", "clicks.py", "--locl")
     assert done.exit_code == 3
@@ -78,7 +78,7 @@ def test_an_option_of_opchain_itself_comes_before_the_command(write: Any, run: A
         ["--", "--locl", "--job", "--traceback"],
     ],
 )
-def test_what_is_plainly_the_programs_is_not_mentioned(
+def test_options_that_differ_from_ours_cause_no_note(
     write: Any, run: Any, given: list[str]
 ) -> None:
     write(PROGRAM)
@@ -88,21 +88,21 @@ def test_what_is_plainly_the_programs_is_not_mentioned(
     assert f"{[word for word in given if word != '--']}" in done.stderr
 
 
-def test_unknown_options_are_the_programs(write: Any, run: Any) -> None:
+def test_unknown_options_are_passed_to_the_program(write: Any, run: Any) -> None:
     write("import sys\nprint(sys.argv)\n" + PROGRAM_TAIL)
     done = run("plan", "clicks.py", "--stage", "job-graph", "--input", "README.md", "-x", "file")
     assert "['clicks.py', '--input', 'README.md', '-x', 'file']" in done.stderr
     assert done.exit_code == 0
 
 
-def test_everything_behind_two_dashes_is_the_programs(write: Any, run: Any) -> None:
+def test_everything_after_two_dashes_is_passed_to_the_program(write: Any, run: Any) -> None:
     write("import sys\nprint(sys.argv)\n" + PROGRAM_TAIL)
     done = run("plan", "clicks.py", "--", "--stage", "mine", "--help")
     assert "['clicks.py', '--stage', 'mine', '--help']" in done.stderr
     assert done.exit_code == 0
 
 
-def test_settings_are_what_environments_start_with(write: Any, run: Any) -> None:
+def test_settings_of_the_command_line_apply_to_new_environments(write: Any, run: Any) -> None:
     write()
     done = run(
         "plan", "clicks.py", "-D", "parallelism.default=7",
@@ -112,7 +112,7 @@ def test_settings_are_what_environments_start_with(write: Any, run: Any) -> None
     assert "chaining is disabled for the whole job" in done.stdout
 
 
-def test_settings_that_are_none_are_refused(write: Any, run: Any) -> None:
+def test_malformed_settings_are_refused(write: Any, run: Any) -> None:
     write()
     for bad in ("novalue", "=5"):
         done = run("plan", "clicks.py", "-D", bad)
@@ -153,7 +153,9 @@ env.execute()
 
 
 @pytest.mark.parametrize("command", ["plan", "explain"])
-def test_what_a_saved_plan_does_not_take_is_mentioned(write: Any, run: Any, command: str) -> None:
+def test_options_without_effect_on_a_saved_plan_are_noted(
+    write: Any, run: Any, command: str
+) -> None:
     write()
     write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
     said = "note: saved.json is a saved plan, of one job as it was: ARGUMENTS, -D and --job change nothing"
@@ -163,7 +165,7 @@ def test_what_a_saved_plan_does_not_take_is_mentioned(write: Any, run: Any, comm
     assert run(command, "saved.json").stderr == ""
 
 
-def test_set_gives_an_operator_a_setting(write: Any, run: Any) -> None:
+def test_option_set_changes_a_setting_of_an_operator(write: Any, run: Any) -> None:
     write(
         "from opchain.datastream import StreamExecutionEnvironment\n"
         "env = StreamExecutionEnvironment.get_execution_environment()\n"
@@ -175,7 +177,7 @@ def test_set_gives_an_operator_a_setting(write: Any, run: Any) -> None:
     assert "'parallelism=5' is not OPERATOR.SETTING=VALUE" in wrong.stderr
 
 
-def test_a_short_option_behind_the_programs_arguments_is_mentioned(write: Any, run: Any) -> None:
+def test_a_short_option_after_an_argument_of_the_program_is_noted(write: Any, run: Any) -> None:
     write(PROGRAM)
     done = run("plan", "clicks.py", "one", "-o", "plan.html")
     assert done.exit_code == 0

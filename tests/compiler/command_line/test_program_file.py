@@ -51,7 +51,7 @@ def test_execute_is_intercepted_in_each_of_its_forms(write: Any) -> None:
     assert captured.failure is None
 
 
-def test_several_jobs_are_a_choice(write: Any) -> None:
+def test_of_several_jobs_the_first_or_the_chosen_one_is_taken(write: Any) -> None:
     path = write(DRAWN + "env.execute('a')\nenv.from_sequence(1, 2).print()\nenv.execute()\n")
     captured = capture_program(ProgramFile(path))
     assert captured.choice(None) == (
@@ -64,7 +64,7 @@ def test_several_jobs_are_a_choice(write: Any) -> None:
         captured.job(3)
 
 
-def test_a_program_that_never_executes_gives_what_it_drew(write: Any) -> None:
+def test_a_program_without_execute_is_captured_with_a_note(write: Any) -> None:
     captured = capture_program(ProgramFile(write(DRAWN)))
     assert len(captured.jobs) == 1
     assert captured.notes == [
@@ -72,7 +72,7 @@ def test_a_program_that_never_executes_gives_what_it_drew(write: Any) -> None:
     ]
 
 
-def test_what_is_drawn_after_the_last_execute_is_mentioned(write: Any) -> None:
+def test_operators_added_after_the_last_execute_are_noted(write: Any) -> None:
     path = write(DRAWN + "env.execute()\nenv.from_sequence(1, 2).map(abs).print()\n")
     captured = capture_program(ProgramFile(path))
     assert captured.notes == [
@@ -129,7 +129,7 @@ ERRORS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_a_program_without_a_job_is_one_clear_sentence(case: str, write: Any) -> None:
+def test_a_program_without_a_job_is_an_error_of_one_sentence(case: str, write: Any) -> None:
     text, message = ERRORS[case]
     path = write(text)
     with pytest.raises(CommandError) as refused:
@@ -139,7 +139,7 @@ def test_a_program_without_a_job_is_one_clear_sentence(case: str, write: Any) ->
     assert refused.value.exit_code == 2
 
 
-def test_an_exit_that_reports_success_is_no_failure(write: Any) -> None:
+def test_sys_exit_with_success_is_not_a_failure(write: Any) -> None:
     for code in ("", "0", "None"):
         captured = capture_program(ProgramFile(write(DRAWN + f"env.execute()\nsys.exit({code})\n")))
         assert captured.failure is None
@@ -150,7 +150,7 @@ def test_an_exit_that_reports_success_is_no_failure(write: Any) -> None:
 @pytest.mark.parametrize(
     "end", ["1 / 0", "sys.exit(1)", "raise type('E', (OSError,), {'code': 0})"]
 )
-def test_a_failure_after_a_job_leaves_the_job(end: str, write: Any) -> None:
+def test_a_failure_after_execute_keeps_the_captured_job(end: str, write: Any) -> None:
     captured = capture_program(ProgramFile(write(DRAWN + f"env.execute()\n{end}\n")))
     assert len(captured.jobs) == 1
     assert captured.failure is not None
@@ -175,18 +175,18 @@ def test_a_function_may_execute_its_job(write: Any) -> None:
     assert [job.job_name for job in capture_program(program_file(f"{path}:build")).jobs] == ["b"]
 
 
-def test_a_file_may_be_called_like_a_module_in_use(write: Any) -> None:
+def test_a_program_may_have_the_name_of_an_imported_module(write: Any) -> None:
     path = write("def build(env):\n    env.from_sequence(1, 9).print()\n", "json.py")
     capture_program(program_file(f"{path}:build"))
     assert sys.modules["json"] is json
 
 
-def test_a_missing_function_is_named(write: Any) -> None:
+def test_a_missing_function_of_the_program_is_an_error_with_its_name(write: Any) -> None:
     with pytest.raises(CommandError, match=r"clicks.py has no function built\(env\)"):
         capture_program(program_file(f"{write()}:built"))
 
 
-def test_files_are_found_or_named(write: Any) -> None:
+def test_program_file_splits_path_and_function_and_refuses_missing_files(write: Any) -> None:
     path = write()
     assert program_file("clicks.py") == ProgramFile(path)
     assert program_file("clicks.py:build") == ProgramFile(path, "build")
@@ -202,7 +202,7 @@ def test_files_are_found_or_named(write: Any) -> None:
         program_file("folder")
 
 
-def test_modules_beside_one_program_are_not_those_of_the_next(write: Any) -> None:
+def test_each_program_imports_modules_from_its_own_folder(write: Any) -> None:
     for folder, name in (("old", "first"), ("new", "second")):
         write(f"NAME = '{name}'\n", f"{folder}/shared.py")
         write("", f"{folder}/package/__init__.py")
@@ -218,13 +218,13 @@ def test_modules_beside_one_program_are_not_those_of_the_next(write: Any) -> Non
     assert not {"shared", "package", "package.inner"} & set(sys.modules)
 
 
-def test_opchain_itself_is_not_forgotten(write: Any) -> None:
+def test_modules_of_opchain_stay_imported_after_a_program(write: Any) -> None:
     before = sys.modules["opchain.compiler.dsl.environment"]
     capture_program(ProgramFile(write(DRAWN)))
     assert sys.modules["opchain.compiler.dsl.environment"] is before
 
 
-def test_a_function_that_is_not_there_is_an_error_whatever_the_file_executes(write: Any) -> None:
+def test_a_missing_function_is_an_error_even_if_the_file_executes_a_job(write: Any) -> None:
     path = write(DRAWN + "env.execute()\n")
     with pytest.raises(CommandError, match=r"clicks\.py has no function build\(env\)"):
         capture_program(ProgramFile(path, "build"))

@@ -47,7 +47,7 @@ def frames(text: str) -> list[tuple[str, str]]:
     return [(Path(name).name, rest.rpartition(" in ")[2]) for _, name, rest in heads]
 
 
-def test_what_lies_between_the_program_and_its_function_is_left_out() -> None:
+def test_user_traceback_leaves_out_frames_of_opchain() -> None:
     error = raised_by(lambda: run_with(read))
     told = user_traceback(error, HERE)
     assert told.is_shortened
@@ -66,7 +66,9 @@ def test_what_lies_between_the_program_and_its_function_is_left_out() -> None:
         ("first = function()", (HERE.name, "fails")),
     ],
 )
-def test_generated_code_is_shown_where_it_fails_itself(source: str, last: tuple[str, str]) -> None:
+def test_user_traceback_shows_generated_code_that_fails_itself(
+    source: str, last: tuple[str, str]
+) -> None:
     def fails() -> None:
         raise TypeError
 
@@ -77,7 +79,7 @@ def test_generated_code_is_shown_where_it_fails_itself(source: str, last: tuple[
     assert ("<generated" in told.text) == (source == "first = function[0]")
 
 
-def test_an_error_that_meets_no_line_of_the_user_shows_where_it_was_raised() -> None:
+def test_an_error_without_a_line_of_the_user_shows_where_it_was_raised() -> None:
     trace = raised_by(lambda: run_with(read)).__traceback__
     while trace is not None and "operator_chain" not in trace.tb_frame.f_code.co_filename:
         trace = trace.tb_next
@@ -87,7 +89,7 @@ def test_an_error_that_meets_no_line_of_the_user_shows_where_it_was_raised() -> 
     assert frames(told.text) == [("operator_chain.py", "process_batch")]
 
 
-def test_causes_are_shortened_too() -> None:
+def test_tracebacks_of_causes_are_shortened_too() -> None:
     def fail() -> None:
         try:
             run_with(read)
@@ -225,7 +227,7 @@ def test_a_failure_of_a_task_has_twelve_lines_at_most(message: str, depth: int, 
         ),
     ],
 )
-def test_every_python_asks_whether_another_name_was_meant(act: Any, said: str) -> None:
+def test_a_similar_name_is_suggested_on_every_python_version(act: Any, said: str) -> None:
     text = user_traceback(raised_by(act), HERE).text
     assert text.splitlines()[-1].endswith(said)
 
@@ -234,11 +236,11 @@ environment = None
 
 
 @pytest.mark.parametrize("act", [lambda: "".qqqqqqq, lambda: int("x"), lambda: {}["jion"]])  # type: ignore[attr-defined]
-def test_no_name_is_offered_where_none_is_near(act: Any) -> None:
+def test_no_name_is_suggested_if_none_is_similar(act: Any) -> None:
     assert "Did you mean" not in user_traceback(raised_by(act), HERE).text
 
 
-def test_a_dir_that_fails_hides_no_error() -> None:
+def test_an_object_whose_dir_fails_does_not_hide_the_error() -> None:
     class Odd:
         def __dir__(self) -> list[str]:
             raise ValueError("no list")

@@ -72,7 +72,7 @@ def place(write: Any, run: Any) -> str:
     return "checkpoints"
 
 
-def test_ls(place: str, run: Any, tmp_path: Path) -> None:
+def test_checkpoint_ls_lists_checkpoints_by_id(place: str, run: Any, tmp_path: Path) -> None:
     done = run("checkpoint", "ls", place)
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
@@ -85,7 +85,7 @@ def test_ls(place: str, run: Any, tmp_path: Path) -> None:
     assert f"there is no folder {tmp_path}/none" in none.stderr
 
 
-def test_show(place: str, run: Any) -> None:
+def test_checkpoint_show_prints_the_latest_or_a_given_checkpoint(place: str, run: Any) -> None:
     done = run("checkpoint", "show", place)
     assert done.stdout.startswith("checkpoint 2  1970-01-01 00:00:00 UTC")
     assert "operator 'sums' (clicks.py:6, uid 'sums', id " in done.stdout
@@ -95,7 +95,7 @@ def test_show(place: str, run: Any) -> None:
     assert "chk-9/_metadata is missing" in missing.stderr
 
 
-def test_verify(place: str, run: Any) -> None:
+def test_checkpoint_verify_checks_files_and_reports_damage(place: str, run: Any) -> None:
     done = run("checkpoint", "verify", place)
     assert done.exit_code == 0
     assert done.stdout.startswith("checkpoint 2: 2 files with ")
@@ -108,7 +108,7 @@ def test_verify(place: str, run: Any) -> None:
     assert run("checkpoint", "verify", f"{place}/chk-1").exit_code == 0
 
 
-def test_diff(place: str, run: Any, write: Any) -> None:
+def test_checkpoint_diff_compares_state_with_a_program(place: str, run: Any, write: Any) -> None:
     done = run("checkpoint", "diff", place, "clicks.py")
     assert done.exit_code == 0, done.output
     assert done.stdout.count("restored  ") == 2
@@ -125,7 +125,7 @@ def test_diff(place: str, run: Any, write: Any) -> None:
     assert run("checkpoint", "diff", place, "nothing.py").exit_code == 2
 
 
-def test_diff_says_what_is_found_by_position(write: Any, run: Any) -> None:
+def test_checkpoint_diff_names_state_that_is_found_by_position(write: Any, run: Any) -> None:
     """The state of a program without uids, and the same program with one more operator ahead of it."""
     program = PROGRAM.replace('.uid("numbers")', "").replace('.uid("sums")', "")
     write(program)
@@ -151,7 +151,7 @@ def test_diff_says_what_is_found_by_position(write: Any, run: Any) -> None:
     assert f"set_uid_hash('{sums['id']}')" in moved.stdout
 
 
-def test_savepoint(place: str, run: Any) -> None:
+def test_savepoint_copies_a_checkpoint_to_a_new_folder(place: str, run: Any) -> None:
     done = run("savepoint", f"{place}/chk-1", "saved")
     assert done.exit_code == 0
     assert done.stdout.startswith("savepoint 1  ")
@@ -161,7 +161,7 @@ def test_savepoint(place: str, run: Any) -> None:
     assert "saved is not empty" in again.stderr
 
 
-def test_a_file_is_no_checkpoint(write: Any, run: Any) -> None:
+def test_a_program_file_is_refused_as_a_checkpoint(write: Any, run: Any) -> None:
     write()
     done = run("checkpoint", "verify", "clicks.py")
     assert done.exit_code == 2
@@ -170,7 +170,7 @@ def test_a_file_is_no_checkpoint(write: Any, run: Any) -> None:
     )
 
 
-def test_checkpoints_beside_a_damaged_one_are_listed(place: str, run: Any) -> None:
+def test_checkpoint_ls_lists_intact_checkpoints_beside_a_damaged_one(place: str, run: Any) -> None:
     Path(place, "chk-1", "_metadata").write_text("nothing")
     done = run("checkpoint", "ls", place)
     assert done.exit_code == 2
@@ -270,7 +270,9 @@ env.execute("clicks")
 """
 
 
-def test_diff_compares_types_of_states_and_settings(place: str, run: Any, write: Any) -> None:
+def test_checkpoint_diff_compares_types_and_settings_of_states(
+    place: str, run: Any, write: Any
+) -> None:
     storage = checkpoint_storage(place)
     saved = read_metadata(storage, 2)
     counts = replace(
@@ -291,7 +293,7 @@ def test_diff_compares_types_of_states_and_settings(place: str, run: Any, write:
     assert "state 'count' was saved with type Long and has String" in " ".join(other.stdout.split())
 
 
-def test_diff_compares_types_of_keys(run: Any, write: Any) -> None:
+def test_checkpoint_diff_compares_key_types(run: Any, write: Any) -> None:
     """The checkpoint of a job that ran."""
     program = KEYED.replace("KEY", "Types.STRING()")
     write(program)
@@ -310,7 +312,9 @@ def test_diff_compares_types_of_keys(run: Any, write: Any) -> None:
     assert "was saved with keys of type String" in started.stderr
 
 
-def test_diff_says_where_types_are_not_known(place: str, run: Any, write: Any) -> None:
+def test_checkpoint_diff_names_operators_whose_types_are_unknown(
+    place: str, run: Any, write: Any
+) -> None:
     write(WITH_STATE.replace("Types.TYPE()", "1 / 0"))
     done = run("checkpoint", "diff", place, "clicks.py:build", "--allow-non-restored-state")
     assert "could not be opened here (ZeroDivisionError: division by zero)" in done.stderr

@@ -26,12 +26,12 @@ def test_a_vertex_is_chosen_by_number_name_or_uid(plan: Plan, chosen: str, numbe
 
 
 @pytest.mark.parametrize("chosen", ["0", "5", "-1", "nothing", ""])
-def test_what_is_not_there_is_answered_with_what_is(plan: Plan, chosen: str) -> None:
+def test_an_unknown_vertex_is_an_error_that_lists_the_vertices(plan: Plan, chosen: str) -> None:
     with pytest.raises(CommandError, match=f"no vertex '{chosen}'; it has 1 'Source: numbers', 2"):
         chosen_vertex(plan, chosen)
 
 
-def test_numbers_are_those_of_the_plan() -> None:
+def test_vertices_are_numbered_as_in_the_plan() -> None:
     for size in (30, 60):
         plan = compile_program(random_plan(size, 1).program())
         vertices = required(plan.job_graph).vertices

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 
-def test_the_source_is_printed(write: Any, run: Any) -> None:
+def test_code_prints_the_generated_source(write: Any, run: Any) -> None:
     write()
     done = run("code", "clicks.py")
     assert done.exit_code == 0
@@ -12,14 +12,14 @@ def test_the_source_is_printed(write: Any, run: Any) -> None:
     assert run("code", "clicks.py", "--vertex", 1).stdout == done.stdout
 
 
-def test_a_vertex_that_is_not_there_is_named(write: Any, run: Any) -> None:
+def test_code_names_an_unknown_vertex_in_its_error(write: Any, run: Any) -> None:
     write()
     done = run("code", "clicks.py", "--vertex", 5)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "the program has no vertex '5'; it has 1 'Source: numbers -> parse" in done.stderr
 
 
-def test_a_vertex_may_be_named(write: Any, run: Any) -> None:
+def test_code_takes_the_name_of_a_vertex(write: Any, run: Any) -> None:
     program = write()
     text = program.read_text(encoding="utf-8")
     write(text.replace('.name("parse")', '.name("parse").disable_chaining()'))
@@ -28,7 +28,7 @@ def test_a_vertex_may_be_named(write: Any, run: Any) -> None:
     assert run("code", "clicks.py", "--vertex", "parse").stdout == second.stdout
 
 
-def test_the_source_is_written_into_a_folder(write: Any, run: Any) -> None:
+def test_code_writes_the_source_into_a_folder(write: Any, run: Any) -> None:
     write()
     done = run("code", "clicks.py", "--output", "new/generated")
     assert (done.exit_code, done.stdout) == (0, "")
@@ -37,7 +37,7 @@ def test_the_source_is_written_into_a_folder(write: Any, run: Any) -> None:
     assert written.read_text(encoding="utf-8") == run("code", "clicks.py").stdout
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(write: Any, run: Any) -> None:
+def test_code_fails_if_the_folder_cannot_be_created(write: Any, run: Any) -> None:
     write()
     write("", "file")
     done = run("code", "clicks.py", "--output", "file/below")
@@ -45,7 +45,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(write: Any, run: Any) -> None:
     assert "cannot write into file/below: " in done.stderr
 
 
-def test_a_rule_may_be_left_out_and_another_be_the_last(write: Any, run: Any) -> None:
+def test_code_can_leave_out_a_rule_or_stop_after_one(write: Any, run: Any) -> None:
     write()
     whole = run("code", "clicks.py").stdout
     without = run("code", "clicks.py", "--without", "count_once").stdout

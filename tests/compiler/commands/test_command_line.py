@@ -33,7 +33,7 @@ def commands(group: click.Group = main, path: str = "") -> dict[str, click.Comma
     return found
 
 
-def test_every_command_has_two_examples_that_it_would_take() -> None:
+def test_every_command_has_two_valid_examples_in_its_help() -> None:
     for path, command in commands().items():
         title, *lines = str(command.epilog).removeprefix("\b\n").splitlines()
         assert (title, len(lines)) == ("Examples:", 2)
@@ -60,7 +60,7 @@ def test_groups_of_commands_have_two_examples(run: Any, path: str) -> None:
     )
 
 
-def test_new_quotes_the_name_of_the_folder(run: Any, tmp_path: Path) -> None:
+def test_new_quotes_the_folder_in_the_commands_that_it_prints(run: Any, tmp_path: Path) -> None:
     made = run("new", tmp_path / "my shop")
     assert f"cd '{tmp_path / 'my shop'}'" in made.stdout
 
@@ -108,7 +108,7 @@ def test_new_quotes_the_name_of_the_folder(run: Any, tmp_path: Path) -> None:
         (["run", "clicks.py", "--progress-log", "no/where.json"], "there is no folder no"),
     ],
 )
-def test_a_mistake_is_refused_in_one_voice(
+def test_errors_of_the_command_line_have_the_same_form(
     arguments: list[str], said: str, write: Any, run: Any
 ) -> None:
     write()
@@ -121,7 +121,7 @@ def test_a_mistake_is_refused_in_one_voice(
     assert said in line
 
 
-def test_keys_of_flink_without_meaning_are_ignored_with_a_note(write: Any, run: Any) -> None:
+def test_flink_keys_without_effect_are_ignored_with_a_note(write: Any, run: Any) -> None:
     write()
     done = run("plan", "clicks.py", "-D", "taskmanager.memory.process.size=4g")
     assert done.exit_code == 0
@@ -158,7 +158,7 @@ def test_a_misspelt_key_in_the_program_is_refused(write: Any, run: Any) -> None:
         (["--format=text", "-Dparallelism.default=1", "clicks.py"], "nothing"),
     ],
 )
-def test_where_opchains_options_end(
+def test_options_after_the_first_argument_belong_to_the_program(
     arguments: list[str], programs: str, write: Any, run: Any
 ) -> None:
     write(SHOWS_ARGUMENTS)
@@ -183,7 +183,9 @@ def package(write: Any) -> None:
 @pytest.mark.parametrize(
     "file", [["-m", "shop.jobs.totals"], ["shop/jobs/totals.py"], ["-m", "shop"]], ids=" ".join
 )
-def test_a_module_of_a_package_is_a_program(file: list[str], package: None, run: Any) -> None:
+def test_a_module_of_a_package_can_be_run_as_a_program(
+    file: list[str], package: None, run: Any
+) -> None:
     done = run("plan", *file)
     assert done.exit_code == 0, done.stderr
     assert "of the package" in done.stdout
@@ -213,7 +215,7 @@ def test_a_module_is_found_without_importing_it(package: None) -> None:
         ("plan.txt", "job"),
     ],
 )
-def test_the_suffix_of_the_output_is_its_format(
+def test_the_suffix_of_the_output_file_sets_its_format(
     name: str, begins: str, write: Any, run: Any
 ) -> None:
     write()
@@ -221,7 +223,7 @@ def test_the_suffix_of_the_output_is_its_format(
     assert Path(name).read_text("utf-8").lower().startswith(begins)
 
 
-def test_config_ls(run: Any) -> None:
+def test_config_ls_lists_settings(run: Any) -> None:
     every = run("config", "ls").stdout
     assert "parallelism.default" in every
     assert "execution.target\n        spark | local, default spark\n" in every
@@ -256,7 +258,7 @@ def test_a_shell_completes_commands_options_and_keys(words: str, completes: str)
 
 
 @pytest.mark.slow
-def test_new_makes_a_project_that_runs(tmp_path: Path, run: Any, monkeypatch: Any) -> None:
+def test_new_creates_a_project_that_runs(tmp_path: Path, run: Any, monkeypatch: Any) -> None:
     folder = tmp_path / "shop"
     made = run("new", folder)
     assert made.exit_code == 0

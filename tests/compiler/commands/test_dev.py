@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-def test_the_broker_has_the_topics_and_ends_with_the_command() -> None:
+def test_dev_kafka_starts_a_broker_with_topics_and_stops_it_at_exit() -> None:
     admin = pytest.importorskip(
         "confluent_kafka.admin", reason="needs pip install 'opchain[kafka]'"
     )
@@ -60,7 +60,7 @@ with run_at_the_end("/bin/sh", "-c", 'echo stopped > "$0"', sys.argv[1]):
 
 
 @pytest.mark.parametrize("how", ["return", "kill", "exec"])
-def test_servers_are_stopped_however_their_process_ends(how: str, tmp_path: Path) -> None:
+def test_dev_servers_are_stopped_even_if_the_command_is_killed(how: str, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -73,7 +73,7 @@ def test_servers_are_stopped_however_their_process_ends(how: str, tmp_path: Path
         os.close(reader)
 
 
-def test_what_is_no_topic_is_refused() -> None:
+def test_dev_kafka_refuses_a_malformed_topic() -> None:
     done = CliRunner().invoke(main, ["dev", "kafka", "--topic", "lines:many"])
     assert done.exit_code == 2
     assert "'lines:many' is not a topic" in done.output

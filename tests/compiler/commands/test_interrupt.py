@@ -49,7 +49,7 @@ def job(name: str, status: JobStatus) -> StartedJob:
         ),
     ],
 )
-def test_jobs_that_run_are_cancelled_and_named(
+def test_ctrl_c_cancels_running_jobs_and_names_them(
     capsys: Any, jobs: list[StartedJob], message: str
 ) -> None:
     with pytest.raises(SystemExit) as ended, ends_on_interrupt(jobs):
@@ -58,7 +58,7 @@ def test_jobs_that_run_are_cancelled_and_named(
     assert capsys.readouterr().err == f"{message}\n"
 
 
-def test_other_ends_pass_through() -> None:
+def test_ends_on_interrupt_lets_other_errors_pass() -> None:
     with pytest.raises(ZeroDivisionError), ends_on_interrupt([]):
         raise ZeroDivisionError
     with ends_on_interrupt([]):
@@ -80,7 +80,7 @@ class EndsWithCheckpoint(JobRun):
         return "started again, it goes on from chk-3"
 
 
-def test_it_is_said_from_where_a_job_can_go_on(capsys: Any) -> None:
+def test_ctrl_c_prints_the_checkpoint_from_which_a_job_can_resume(capsys: Any) -> None:
     run = EndsWithCheckpoint()
     run.start()
     jobs = [StartedJob("visits", run, cast("Any", None))]
@@ -93,7 +93,7 @@ def test_it_is_said_from_where_a_job_can_go_on(capsys: Any) -> None:
     ]
 
 
-def test_control_c_again_ends_the_waiting(capsys: Any) -> None:
+def test_a_second_ctrl_c_stops_waiting_for_jobs(capsys: Any) -> None:
     class Impatient(EndsWithCheckpoint):
         def end_on_interrupt(self) -> None:
             self.cancel()

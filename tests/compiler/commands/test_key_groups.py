@@ -7,7 +7,7 @@ def rows(text: str) -> list[list[str]]:
     return [[cell for cell in line.split("  ") if cell] for line in text.splitlines()]
 
 
-def test_keys_are_placed_as_pyflink_places_them(run: Any) -> None:
+def test_key_groups_and_subtasks_of_keys_equal_pyflinks(run: Any) -> None:
     done = run("key-groups", "hello", "42", "--max-parallelism", 128, "--parallelism", 4)
     assert done.exit_code == 0
     assert [[cell.strip() for cell in row] for row in rows(done.stdout)] == [
@@ -17,7 +17,7 @@ def test_keys_are_placed_as_pyflink_places_them(run: Any) -> None:
     ]
 
 
-def test_the_number_of_key_groups_follows_from_the_parallelism(run: Any) -> None:
+def test_the_default_number_of_key_groups_depends_on_the_parallelism(run: Any) -> None:
     derived = run("key-groups", "a", "--parallelism", 100).stdout
     assert derived == run("key-groups", "a", "--parallelism", 100, "--max-parallelism", 256).stdout
 
@@ -34,12 +34,12 @@ def test_the_number_of_key_groups_follows_from_the_parallelism(run: Any) -> None
         ("", "str"),
     ],
 )
-def test_a_literal_has_its_type_and_other_text_is_a_string(key: str, kind: str, run: Any) -> None:
+def test_a_key_is_a_python_literal_or_else_a_string(key: str, kind: str, run: Any) -> None:
     done = run("key-groups", key)
     assert rows(done.stdout)[1][1].strip() == kind
 
 
-def test_a_declared_type_decides(run: Any) -> None:
+def test_option_type_sets_the_key_type(run: Any) -> None:
     assert "  61  " in run("key-groups", "--type", "Integer", "--", "-1").stdout
     assert "  62  " in run("key-groups", "--type", "Long", "--", "-1").stdout
     assert "  Long  " in run("key-groups", "--type", "long", "1").stdout
@@ -55,7 +55,9 @@ def test_a_declared_type_decides(run: Any) -> None:
         ([], "missing argument 'KEY...'"),
     ],
 )
-def test_what_has_no_key_group_is_refused(arguments: list[str], message: str, run: Any) -> None:
+def test_key_groups_refuses_values_that_are_not_of_the_key_type(
+    arguments: list[str], message: str, run: Any
+) -> None:
     done = run("key-groups", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr

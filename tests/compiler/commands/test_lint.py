@@ -14,7 +14,7 @@ env.execute("lots")
 """
 
 
-def test_findings_have_line_reason_and_remedy(write: Any, run: Any) -> None:
+def test_lint_prints_line_reason_and_remedy_of_each_finding(write: Any, run: Any) -> None:
     write(PROGRAM)
     done = run("lint", "clicks.py")
     assert done.exit_code == 1
@@ -25,18 +25,18 @@ def test_findings_have_line_reason_and_remedy(write: Any, run: Any) -> None:
     assert last == "1 found: 1 not-deterministic"
 
 
-def test_a_clean_program_ends_with_0(write: Any, run: Any) -> None:
+def test_lint_exits_with_0_for_a_program_without_findings(write: Any, run: Any) -> None:
     write()
     done = run("lint", "clicks.py")
     assert (done.exit_code, done.stdout) == (0, "nothing found\n")
 
 
-def test_a_rule_can_be_ignored(write: Any, run: Any) -> None:
+def test_lint_can_ignore_a_rule(write: Any, run: Any) -> None:
     write(PROGRAM)
     assert run("lint", "--ignore", "not-deterministic", "clicks.py").exit_code == 0
 
 
-def test_findings_as_json_and_sarif(write: Any, run: Any) -> None:
+def test_lint_prints_findings_as_json_and_sarif(write: Any, run: Any) -> None:
     write(PROGRAM)
     (row,) = json.loads(run("lint", "clicks.py", "--format", "json").stdout)
     assert (row["rule"], row["call_site"]) == ("not-deterministic", "clicks.py:6")
@@ -54,7 +54,7 @@ numbers.key_by(lambda value: value % 10, Types.LONG()).reduce(max).name("largest
 """
 
 
-def test_a_sample_of_keys_shows_the_skew(write: Any, run: Any) -> None:
+def test_lint_reports_skew_in_a_sample_of_keys(write: Any, run: Any) -> None:
     write(KEYED)
     write("\n".join(["7"] * 90 + [str(key) for key in range(10)]), "keys.txt")
     done = run("lint", "clicks.py", "--sample", "keys.txt")

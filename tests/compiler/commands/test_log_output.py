@@ -14,7 +14,9 @@ from opchain.compiler.commands.run import between_words, logging_to_stderr
     ("verbosity", "expected"),
     [(0, []), (1, ["information"]), (2, ["information", "detail"]), (9, ["information", "detail"])],
 )
-def test_each_v_says_more(capsys: Any, verbosity: int, expected: list[str]) -> None:
+def test_each_verbose_flag_lowers_the_log_level(
+    capsys: Any, verbosity: int, expected: list[str]
+) -> None:
     log = logging.getLogger("opchain.job")
     with logging_to_stderr(verbosity):
         log.info("information")
@@ -23,7 +25,7 @@ def test_each_v_says_more(capsys: Any, verbosity: int, expected: list[str]) -> N
     assert [line.partition(" opchain.job: ")[2] for line in lines] == expected
 
 
-def test_a_program_that_configures_logging_does_not_show_lines_twice(
+def test_lines_are_logged_once_if_the_program_configures_logging(
     capsys: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     with logging_to_stderr(1):
@@ -32,7 +34,7 @@ def test_a_program_that_configures_logging_does_not_show_lines_twice(
     assert caplog.text == ""
 
 
-def test_afterwards_all_is_as_before() -> None:
+def test_logging_to_stderr_restores_the_logger() -> None:
     logger = logging.getLogger("opchain")
     before = logger.level, logger.propagate, list(logger.handlers)
     with logging_to_stderr(2):

@@ -17,7 +17,7 @@ plan_command = importlib.import_module("opchain.compiler.commands.plan")
 @pytest.mark.parametrize(
     ("stage", "form"), [(stage, form) for stage, found in STAGES.items() for form in found.printers]
 )
-def test_every_stage_and_format_is_printed(stage: str, form: str, write: Any, run: Any) -> None:
+def test_plan_prints_every_stage_and_format(stage: str, form: str, write: Any, run: Any) -> None:
     write()
     done = run("plan", "clicks.py", "--stage", stage, "--format", form)
     assert done.exit_code == 0, done.stderr
@@ -25,7 +25,7 @@ def test_every_stage_and_format_is_printed(stage: str, form: str, write: Any, ru
     assert done.stderr == ""
 
 
-def test_the_job_graph_as_text_is_the_default(write: Any, run: Any) -> None:
+def test_plan_prints_the_job_graph_as_text_by_default(write: Any, run: Any) -> None:
     write()
     done = run("plan", "clicks.py")
     assert done.stdout.startswith("job 'clicks', STREAMING: 4 operators in 1 vertex, 0 exchanges\n")
@@ -33,16 +33,14 @@ def test_the_job_graph_as_text_is_the_default(write: Any, run: Any) -> None:
     assert "clicks.py:" not in run("plan", "clicks.py", "--no-call-sites").stdout
 
 
-def test_a_combination_that_is_not_offered_is_refused_before_the_program_runs(
-    write: Any, run: Any
-) -> None:
+def test_plan_refuses_a_missing_format_before_the_program_runs(write: Any, run: Any) -> None:
     write("raise SystemError('must not run')\n")
     done = run("plan", "clicks.py", "--stage", "generated", "--format", "dot")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "stage generated has no format dot; it has text" in done.stderr
 
 
-def test_what_the_program_prints_is_not_in_the_plan(write: Any, run: Any) -> None:
+def test_plan_keeps_output_of_the_program_out_of_stdout(write: Any, run: Any) -> None:
     write(
         "print('hello')\n"
         "from opchain import StreamExecutionEnvironment\n"
@@ -54,7 +52,7 @@ def test_what_the_program_prints_is_not_in_the_plan(write: Any, run: Any) -> Non
     assert done.stderr == "hello\n"
 
 
-def test_one_of_several_jobs_is_chosen(write: Any, run: Any) -> None:
+def test_plan_takes_the_job_that_option_job_selects(write: Any, run: Any) -> None:
     write(
         "from opchain import StreamExecutionEnvironment\n"
         "env = StreamExecutionEnvironment.get_execution_environment()\n"
@@ -74,7 +72,7 @@ def test_one_of_several_jobs_is_chosen(write: Any, run: Any) -> None:
     assert run("plan", "clicks.py", "--job", 0).exit_code == 2
 
 
-def test_a_program_that_fails_after_its_job_gives_the_plan_and_the_failure(
+def test_plan_prints_the_plan_and_the_failure_if_the_program_fails_later(
     write: Any, run: Any
 ) -> None:
     write(
@@ -88,7 +86,7 @@ def test_a_program_that_fails_after_its_job_gives_the_plan_and_the_failure(
     assert done.stderr == "opchain: clicks.py failed at clicks.py:5: ValueError: boom\n"
 
 
-def test_what_the_compiler_refuses_is_one_sentence(write: Any, run: Any) -> None:
+def test_plan_prints_an_error_of_the_compiler_as_one_sentence(write: Any, run: Any) -> None:
     write(
         "from opchain import StreamExecutionEnvironment\n"
         "env = StreamExecutionEnvironment.get_execution_environment()\n"
@@ -103,7 +101,7 @@ def test_what_the_compiler_refuses_is_one_sentence(write: Any, run: Any) -> None
     assert "Traceback" in run("--traceback", "plan", "clicks.py").stderr
 
 
-def test_a_saved_plan_is_printed(write: Any, run: Any) -> None:
+def test_plan_prints_a_saved_plan(write: Any, run: Any) -> None:
     write()
     write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
     assert run("plan", "clicks.py").stdout.startswith(run("plan", "saved.json").stdout)
@@ -125,7 +123,9 @@ def test_a_saved_plan_is_printed(write: Any, run: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "html"])
-def test_the_plan_goes_into_a_file(form: str, write: Any, run: Any, tmp_path: Path) -> None:
+def test_plan_writes_to_the_file_of_option_o(
+    form: str, write: Any, run: Any, tmp_path: Path
+) -> None:
     write()
     printed = run("plan", "clicks.py", "--format", form)
     done = run("plan", "clicks.py", "--format", form, "-o", "plan.out")
@@ -137,7 +137,7 @@ def test_the_plan_goes_into_a_file(form: str, write: Any, run: Any, tmp_path: Pa
     assert (tmp_path / "plan.out").read_text(encoding="utf-8") == printed.stdout
 
 
-def test_a_saved_plan_becomes_a_page(write: Any, run: Any, tmp_path: Path) -> None:
+def test_plan_draws_a_page_of_a_saved_plan(write: Any, run: Any, tmp_path: Path) -> None:
     write()
     run("plan", "clicks.py", "--format", "json", "--output", "plan.json")
     done = run("plan", "plan.json", "--format", "html", "--output", "plan.html")
@@ -145,7 +145,7 @@ def test_a_saved_plan_becomes_a_page(write: Any, run: Any, tmp_path: Path) -> No
     assert (tmp_path / "plan.html").read_text(encoding="ascii").startswith("<!DOCTYPE html>")
 
 
-def test_a_file_that_cannot_be_written_is_an_error(write: Any, run: Any) -> None:
+def test_plan_fails_if_the_file_cannot_be_written(write: Any, run: Any) -> None:
     write()
     done = run("plan", "clicks.py", "-o", "nowhere/plan.html", "--format", "html")
     assert done.exit_code == 2
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_written_is_an_error(write: Any, run: Any) -> None
     )
 
 
-def test_a_page_is_not_poured_into_a_terminal(
+def test_plan_does_not_print_a_page_to_a_terminal(
     write: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write()
@@ -164,7 +164,7 @@ def test_a_page_is_not_poured_into_a_terminal(
     assert "add -o PAGE.html" in done.stderr
 
 
-def test_the_plan_says_how_the_job_will_run(write: Any, run: Any) -> None:
+def test_plan_says_how_the_job_will_run(write: Any, run: Any) -> None:
     write(
         "from opchain.common import WatermarkStrategy\n"
         "from opchain.datastream import StreamExecutionEnvironment\n"
@@ -190,7 +190,7 @@ def test_the_plan_says_how_the_job_will_run(write: Any, run: Any) -> None:
     assert "blocking within an epoch: stages run one after another" in local
 
 
-def test_every_edge_is_explained(write: Any, run: Any) -> None:
+def test_explain_explains_every_edge(write: Any, run: Any) -> None:
     write()
     done = run("explain", "clicks.py")
     assert done.exit_code == 0
@@ -198,13 +198,13 @@ def test_every_edge_is_explained(write: Any, run: Any) -> None:
     assert done.stdout.count("\nchained ") == 3
 
 
-def test_a_saved_plan_is_explained_alike(write: Any, run: Any) -> None:
+def test_explain_explains_a_saved_plan_alike(write: Any, run: Any) -> None:
     write()
     write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
     assert run("explain", "saved.json").stdout == run("explain", "clicks.py").stdout
 
 
-def test_a_failing_program_is_an_error(write: Any, run: Any) -> None:
+def test_explain_fails_if_the_program_fails(write: Any, run: Any) -> None:
     write("1 / 0\n")
     done = run("explain", "clicks.py")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -223,25 +223,25 @@ def changed(write: Any) -> Any:
     return copy
 
 
-def test_the_same_is_0(write: Any, run: Any) -> None:
+def test_diff_of_equal_programs_exits_with_0(write: Any, run: Any) -> None:
     write()
     done = run("diff", "clicks.py", "clicks.py")
     assert (done.exit_code, done.stdout) == (0, "the plans are the same\n")
 
 
-def test_lines_that_moved_are_no_difference(changed: Any, run: Any) -> None:
+def test_diff_ignores_moved_lines(changed: Any, run: Any) -> None:
     changed("import sys\n", "import sys\n\n\n")
     assert run("diff", "clicks.py", "other.py").exit_code == 0
 
 
-def test_a_difference_is_1(changed: Any, run: Any) -> None:
+def test_diff_of_different_programs_exits_with_1(changed: Any, run: Any) -> None:
     changed('name("clean")', 'name("clean").start_new_chain()')
     done = run("diff", "clicks.py", "other.py")
     assert done.exit_code == 1
     assert done.stdout.startswith("unchained       'parse' -> 'clean'  FORWARD, because")
 
 
-def test_a_saved_plan_is_compared_with_a_program(changed: Any, write: Any, run: Any) -> None:
+def test_diff_compares_a_saved_plan_with_a_program(changed: Any, write: Any, run: Any) -> None:
     changed('"parse"', '"read"')
     write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
     assert run("diff", "saved.json", "clicks.py").exit_code == 0
@@ -249,7 +249,7 @@ def test_a_saved_plan_is_compared_with_a_program(changed: Any, write: Any, run: 
     assert (done.exit_code, done.stdout) == (1, "renamed         'parse' -> 'read'\n")
 
 
-def test_only_state_may_count(changed: Any, run: Any) -> None:
+def test_diff_with_fail_on_state_fails_only_for_lost_state(changed: Any, run: Any) -> None:
     changed('"parse"', '"read"')
     assert run("diff", "clicks.py", "other.py", "--fail-on", "state").exit_code == 0
     changed('name("numbers")', 'name("numbers").uid("n")')
@@ -258,7 +258,7 @@ def test_only_state_may_count(changed: Any, run: Any) -> None:
     assert "restoring state: 1 problem\n  lost: source position of 'Source: numbers'" in lost.stdout
 
 
-def test_an_error_is_2(changed: Any, write: Any, run: Any) -> None:
+def test_diff_exits_with_2_on_an_error(changed: Any, write: Any, run: Any) -> None:
     changed("import sys", "import nothing_like_it")
     for files in (("clicks.py", "other.py"), ("other.py", "clicks.py"), ("clicks.py", "no.py")):
         done = run("diff", *files)
@@ -269,7 +269,7 @@ def test_an_error_is_2(changed: Any, write: Any, run: Any) -> None:
     assert run("diff", "clicks.py").exit_code == 2
 
 
-def test_both_programs_get_the_arguments(write: Any, run: Any) -> None:
+def test_diff_passes_the_arguments_to_both_programs(write: Any, run: Any) -> None:
     text = (
         "import sys\nfrom opchain import StreamExecutionEnvironment\n"
         "env = StreamExecutionEnvironment.get_execution_environment()\n"

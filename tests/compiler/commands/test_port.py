@@ -30,7 +30,7 @@ def port(path: Path, *options: str) -> Result:
     return CliRunner().invoke(main, ["port", str(path), *options])
 
 
-def test_code_is_rewritten_and_texts_stay(tmp_path: Path) -> None:
+def test_port_rewrites_imports_but_not_strings(tmp_path: Path) -> None:
     program = tmp_path / "job.py"
     program.write_text(PROGRAM)
     done = port(program)
@@ -48,14 +48,14 @@ def test_code_is_rewritten_and_texts_stay(tmp_path: Path) -> None:
     assert "job.py:5: opchain.table.SqlDialect can be imported, and is" in remarks[1]
 
 
-def test_the_file_can_be_rewritten(tmp_path: Path) -> None:
+def test_port_can_rewrite_the_file_in_place(tmp_path: Path) -> None:
     program = tmp_path / "job.py"
     program.write_bytes(b"# coding: latin-1\nfrom pyflink.common import Row  # \xe9\n")
     assert port(program, "--write").exit_code == 0
     assert program.read_bytes() == b"# coding: latin-1\nfrom opchain.common import Row  # \xe9\n"
 
 
-def test_imports_that_do_not_resolve_are_listed(tmp_path: Path) -> None:
+def test_port_lists_imports_that_do_not_resolve(tmp_path: Path) -> None:
     program = tmp_path / "job.py"
     program.write_text(
         "from pyflink.datastream import DataStream, Stream\n"
@@ -70,7 +70,7 @@ def test_imports_that_do_not_resolve_are_listed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_port_refuses_a_file_with_a_syntax_error(tmp_path: Path) -> None:
     program = tmp_path / "job.py"
     program.write_text("def broken(:\n")
     done = port(program)

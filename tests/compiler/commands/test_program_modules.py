@@ -34,7 +34,7 @@ FILES = {
         ),
     ],
 )
-def test_what_a_program_imports_from_its_folder(
+def test_modules_beside_finds_imports_from_the_programs_folder(
     tmp_path: Path, text: str, expected: list[str]
 ) -> None:
     for name, source in FILES.items():

@@ -49,19 +49,21 @@ def place(write: Any) -> str:
 
 
 @pytest.mark.parametrize("chosen", [["--epoch", "1"], ["--epoch", "2"], []])
-def test_the_same(place: str, run: Any, chosen: list[str]) -> None:
+def test_replay_of_an_epoch_gives_the_same_results(place: str, run: Any, chosen: list[str]) -> None:
     done = run("replay", place, "clicks.py:build", *chosen)
     assert done.exit_code == 0, done.output
     epoch = chosen[-1] if chosen else "2"
     assert done.stdout.startswith(f"epoch {epoch} of 'test': the same (4 tasks, ")
 
 
-def test_one_checkpoint_says_which_epoch(place: str, run: Any) -> None:
+def test_replay_takes_the_epoch_of_a_checkpoint_folder(place: str, run: Any) -> None:
     done = run("replay", f"{place}/chk-1", "clicks.py:build")
     assert done.stdout.startswith("epoch 1 of 'test': the same")
 
 
-def test_a_program_that_was_altered(place: str, write: Any, run: Any) -> None:
+def test_replay_reports_the_differences_of_a_changed_program(
+    place: str, write: Any, run: Any
+) -> None:
     write(PROGRAM.replace("+ value[1]", "+ 2 * value[1]"))
     done = run("replay", place, "clicks.py:build")
     assert done.exit_code == 1
@@ -75,7 +77,7 @@ def test_a_program_that_was_altered(place: str, write: Any, run: Any) -> None:
     assert one.exit_code == 1
 
 
-def test_a_program_that_raises(place: str, write: Any, run: Any) -> None:
+def test_replay_reports_an_error_of_the_program(place: str, write: Any, run: Any) -> None:
     write(PROGRAM.replace("yield total", "raise ValueError(total)"))
     done = run("replay", place, "clicks.py:build")
     assert done.exit_code == 1
@@ -96,13 +98,15 @@ def test_a_program_that_raises(place: str, write: Any, run: Any) -> None:
         (["--vertex", "nothing"], "has no vertex 'nothing'; it has 1 'Source: pairs', 2 '"),
     ],
 )
-def test_what_is_not_there(place: str, run: Any, chosen: list[str], said: str) -> None:
+def test_replay_refuses_an_unknown_epoch_or_operator(
+    place: str, run: Any, chosen: list[str], said: str
+) -> None:
     done = run("replay", place, "clicks.py:build", *chosen)
     assert done.exit_code == 2
     assert said in done.stderr
 
 
-def test_pdb_stops_at_the_records_of_a_key(
+def test_replay_with_pdb_stops_at_the_records_of_a_key(
     place: str, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stops: list[Any] = []
@@ -125,14 +129,14 @@ def test_pdb_stops_at_the_records_of_a_key(
     assert sorted(stops) == [[("a", 1), ("a", 3)], [("b", 2)]]
 
 
-def test_a_key_without_state_is_mentioned(place: str, run: Any) -> None:
+def test_replay_notes_a_key_without_state(place: str, run: Any) -> None:
     done = run("replay", place, "clicks.py:build", "--key", "nobody")
     assert "note: no state of key 'nobody' is recorded, and none is replayed" in done.stderr
     assert done.exit_code == 0
     assert run("replay", place, "clicks.py:build", "--key", "a").stderr == ""
 
 
-def test_a_savepoint_has_no_epoch(place: str, run: Any) -> None:
+def test_replay_refuses_a_savepoint(place: str, run: Any) -> None:
     run("savepoint", place, "saved")
     assert (
         "it has none, and a savepoint can't be run again"

@@ -9,7 +9,7 @@ env = StreamExecutionEnvironment.get_execution_environment()
 """
 
 
-def test_a_program_runs_in_this_process(write: Any, run: Any) -> None:
+def test_run_local_runs_the_program_in_this_process(write: Any, run: Any) -> None:
     write(
         HEAD
         + "numbers = env.from_sequence(1, int(sys.argv[2])).map(lambda n: n * n)\n"
@@ -19,9 +19,7 @@ def test_a_program_runs_in_this_process(write: Any, run: Any) -> None:
     assert (done.exit_code, done.stdout) == (0, "[1, 4, 9, 16]\n"), done.stderr
 
 
-def test_an_error_of_the_program_is_pythons_traceback_from_its_first_line_on(
-    write: Any, run: Any
-) -> None:
+def test_run_prints_the_python_traceback_of_the_program(write: Any, run: Any) -> None:
     write("def fail():\n    1 / 0\nfail()\n")
     done = run("run", "clicks.py")
     assert done.exit_code == 1
@@ -40,9 +38,7 @@ FAILS_IN_A_JOB = (
 )
 
 
-def test_a_traceback_leaves_out_what_opchain_does_unless_all_is_wanted(
-    write: Any, run: Any
-) -> None:
+def test_run_shows_frames_of_opchain_only_on_request(write: Any, run: Any) -> None:
     write(HEAD + FAILS_IN_A_JOB)
     done = run("run", "clicks.py", "--local", "--quiet")
     assert done.exit_code == 1
@@ -62,7 +58,7 @@ def test_a_traceback_leaves_out_what_opchain_does_unless_all_is_wanted(
         assert "left out" not in whole.stderr
 
 
-def test_a_program_ends_as_it_wants(write: Any, run: Any) -> None:
+def test_run_exits_with_the_exit_code_of_the_program(write: Any, run: Any) -> None:
     write("raise SystemExit(7)\n")
     assert run("run", "clicks.py").exit_code == 7
 
@@ -80,7 +76,7 @@ def test_a_record_in_an_error_does_not_control_the_terminal(write: Any, run: Any
         assert "\x1b" not in failed.stderr
 
 
-def test_what_opchain_refuses_is_one_sentence(write: Any, run: Any) -> None:
+def test_run_prints_an_error_of_the_compiler_as_one_sentence(write: Any, run: Any) -> None:
     write(HEAD + "env.execute()\n")
     done = run("run", "clicks.py", "--local")
     assert done.exit_code == 2
@@ -95,7 +91,7 @@ def test_a_checkpoint_that_does_not_exist_is_refused(write: Any, run: Any) -> No
     assert "opchain: clicks.py is refused at clicks.py:5: there is no folder" in done.stderr
 
 
-def test_a_job_that_opchain_ends_has_failed_and_was_not_refused(write: Any, run: Any) -> None:
+def test_run_reports_sys_exit_in_a_function_as_a_failure(write: Any, run: Any) -> None:
     write(HEAD + "env.from_collection([1, 2]).map(lambda n: sys.exit(n)).print()\nenv.execute()\n")
     done = run("run", "clicks.py", "--local")
     assert done.exit_code == 1
@@ -103,7 +99,7 @@ def test_a_job_that_opchain_ends_has_failed_and_was_not_refused(write: Any, run:
     assert "Traceback" not in done.stderr
 
 
-def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
+def test_run_refuses_files_that_are_not_python(write: Any, run: Any) -> None:
     write("# Title\nA text.\n", "README.md")
     assert "README.md is not a Python program" in run("run", "README.md").stderr
     assert "there is no file nope.py" in run("run", "nope.py").stderr
@@ -112,7 +108,7 @@ def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
     assert "-D parallelism.default=4" in lokal
 
 
-def test_a_function_is_not_called_where_the_whole_program_runs(write: Any, run: Any) -> None:
+def test_run_refuses_a_function_of_a_program(write: Any, run: Any) -> None:
     write("print('runs')\n")
     done = run("run", "clicks.py:build")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -130,7 +126,7 @@ client.get_job_execution_result().result()
 """
 
 
-def test_a_job_that_somebody_else_cancels_has_no_traceback(write: Any, run: Any) -> None:
+def test_run_shows_no_traceback_for_a_cancelled_job(write: Any, run: Any) -> None:
     write(HEAD + CANCELLED)
     done = run("run", "clicks.py", "--local")
     assert done.exit_code == 1
@@ -145,7 +141,7 @@ for name in ("first", "second"):
 """
 
 
-def test_the_numbers_of_each_finished_job_are_shown_at_the_end(write: Any, run: Any) -> None:
+def test_run_prints_the_metrics_of_each_finished_job(write: Any, run: Any) -> None:
     write(HEAD + TWO_JOBS)
     done = run("run", "clicks.py", "--local")
     assert done.exit_code == 0
@@ -157,12 +153,12 @@ def test_the_numbers_of_each_finished_job_are_shown_at_the_end(write: Any, run: 
         assert row.split() == ["late", "ones", "9", "5", "1.00"]
 
 
-def test_quiet_shows_no_numbers(write: Any, run: Any) -> None:
+def test_run_quiet_prints_no_metrics(write: Any, run: Any) -> None:
     write(HEAD + TWO_JOBS)
     assert run("run", "clicks.py", "--local", "--quiet").stderr == ""
 
 
-def test_a_job_that_failed_has_no_numbers(write: Any, run: Any) -> None:
+def test_run_prints_no_metrics_of_a_failed_job(write: Any, run: Any) -> None:
     write(HEAD + TWO_JOBS + "env.from_sequence(1, 1).map(lambda n: n / 0).print()\nenv.execute()\n")
     done = run("run", "clicks.py", "--local")
     assert done.exit_code == 1
@@ -170,7 +166,7 @@ def test_a_job_that_failed_has_no_numbers(write: Any, run: Any) -> None:
     assert done.stderr.count(" ran for ") == 2
 
 
-def test_each_finished_job_becomes_a_page_with_its_numbers(
+def test_run_html_writes_a_page_with_metrics_for_each_finished_job(
     write: Any, run: Any, tmp_path: Path
 ) -> None:
     write(HEAD + TWO_JOBS)
@@ -183,7 +179,7 @@ def test_each_finished_job_becomes_a_page_with_its_numbers(
         assert '"recordsIn":9,' in text
 
 
-def test_the_page_of_a_job_that_failed_says_why(write: Any, run: Any, tmp_path: Path) -> None:
+def test_run_html_writes_the_error_of_a_failed_job(write: Any, run: Any, tmp_path: Path) -> None:
     write(
         HEAD
         + "env.from_sequence(0, 1).map(lambda n: 1 // n).name('divide').print()\n"
@@ -196,7 +192,7 @@ def test_the_page_of_a_job_that_failed_says_why(write: Any, run: Any, tmp_path: 
     assert '"failed"' in page
 
 
-def test_the_page_of_a_running_job_is_served_where_it_is_asked_for(write: Any, run: Any) -> None:
+def test_run_serve_serves_the_page_of_a_running_job(write: Any, run: Any) -> None:
     # The program looks at the page of its own job, which has ended by then.
     write(
         HEAD
@@ -215,7 +211,7 @@ def test_the_page_of_a_running_job_is_served_where_it_is_asked_for(write: Any, r
     assert done.stdout.splitlines()[-1] == "True True True", done.stderr
 
 
-def test_a_page_cannot_be_served_at_a_port_that_is_taken(write: Any, run: Any) -> None:
+def test_run_serve_fails_if_the_port_is_in_use(write: Any, run: Any) -> None:
     write()
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -224,7 +220,7 @@ def test_a_page_cannot_be_served_at_a_port_that_is_taken(write: Any, run: Any) -
     assert f"cannot serve the plan page at port {port}" in done.stderr
 
 
-def test_a_page_that_cannot_be_written_is_refused_before_the_program_runs(
+def test_run_html_fails_before_the_program_if_the_page_is_not_writable(
     write: Any, run: Any
 ) -> None:
     write("print('runs')\n")
@@ -236,7 +232,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_program_runs(
     )
 
 
-def test_what_is_drawn_and_never_executed_is_mentioned(write: Any, run: Any) -> None:
+def test_run_notes_operators_that_were_never_executed(write: Any, run: Any) -> None:
     write(HEAD + TWO_JOBS + "env.from_sequence(1, 2).print()\n")
     done = run("run", "clicks.py", "--local")
     said = "note: clicks.py ended without env.execute() for some operators of its environment (clicks.py:3)"

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("archive", "name"), [("a/env.tar.gz#env", "env"), ("a/env.zip", "env.zip")]
 )
-def test_the_folder_of_an_archive(archive: str, name: str) -> None:
+def test_the_folder_of_an_archive_is_its_name_or_the_part_after_the_hash(
+    archive: str, name: str
+) -> None:
     assert archive_name(archive) == name
 
 
 @pytest.mark.parametrize("kind", ["zip", "gztar"])
-def test_an_environment_gives_its_python(tmp_path: Path, kind: str) -> None:
+def test_packed_python_finds_the_python_of_a_packed_environment(tmp_path: Path, kind: str) -> None:
     (tmp_path / "env" / "bin").mkdir(parents=True)
     (tmp_path / "env" / "bin" / "python").touch()
     (tmp_path / "data").mkdir()
@@ -37,7 +39,7 @@ def test_an_environment_gives_its_python(tmp_path: Path, kind: str) -> None:
     assert packed_python((f"{data}#data", "hdfs://host/env.tar.gz#env")) is None
 
 
-def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+def test_packed_python_refuses_a_file_that_is_not_an_archive(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("text", "utf-8")
     with pytest.raises(CommandError, match="neither a zip nor a tar"):
         packed_python((str(tmp_path / "text.txt"),))
@@ -62,7 +64,7 @@ def test_requirements_become_an_archive(tmp_path: Path) -> None:
         assert archive.read("tiny_thing.py") == b"X = 1\n"
 
 
-def test_what_pip_cannot_install_is_refused(tmp_path: Path) -> None:
+def test_requirements_that_pip_cannot_install_are_refused(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(f"{tmp_path}/none.whl\n", "utf-8")
     with pytest.raises(CommandError, match=r"pip could not install the packages of .*requirements"):
         install_packages(tmp_path / "requirements.txt", tmp_path / "packages.zip")

@@ -16,12 +16,12 @@ from opchain.compiler.commands.submit import (
 )
 
 
-def test_only_what_was_said_is_in_the_command() -> None:
+def test_the_spark_submit_command_has_only_the_given_options() -> None:
     lines = Submission(Path("app.py")).command(Path("spark-submit"))
     assert command_text(lines) == "spark-submit \\\n    app.py\n"
 
 
-def test_options_come_before_the_program_and_arguments_behind() -> None:
+def test_spark_submit_options_precede_the_program_and_its_arguments() -> None:
     submission = Submission(
         program=Path("my app.py"),
         arguments=("--input", "a b"),
@@ -82,7 +82,7 @@ def test_a_folder_without_properties_is_refused(tmp_path: Path) -> None:
         ({}, {}, {"PYSPARK_PYTHON": "p"}, True, "./env/bin/python", {}),
     ],
 )
-def test_which_python_runs_where_nobody_said(
+def test_the_default_python_of_driver_and_executors_depends_on_the_deploy_mode(
     given: dict[str, str],
     properties: dict[str, str],
     environment: dict[str, str],

@@ -43,7 +43,7 @@ OWN = f"{Path('dist', 'opchain.zip')},{Path('dist', 'clicks-modules.zip')}"
 HERE = ["--conf", f"spark.pyspark.driver.python={sys.executable}"]
 
 
-def test_opchain_and_the_modules_beside_the_program_go_along(program: str, run: Any) -> None:
+def test_submit_ships_opchain_and_the_modules_beside_the_program(program: str, run: Any) -> None:
     # opchain's options end at the program's first own argument.
     done = run("submit", program, "--master", "spark://h:1", "--dry-run", "--to", "9")
     expected = ["--master", "spark://h:1", "--py-files", OWN, *HERE, program, "--to", "9"]
@@ -53,7 +53,7 @@ def test_opchain_and_the_modules_beside_the_program_go_along(program: str, run: 
     assert zipfile.is_zipfile("dist/opchain.zip")
 
 
-def test_a_folder_of_configuration_is_named_and_confs_come_behind(program: str, run: Any) -> None:
+def test_submit_passes_the_properties_file_and_then_each_conf(program: str, run: Any) -> None:
     Path("conf").mkdir()
     Path("conf/spark-defaults.conf").write_text(
         "spark.master yarn\nspark.pyspark.driver.python /p\n"
@@ -71,7 +71,7 @@ def test_a_folder_of_configuration_is_named_and_confs_come_behind(program: str, 
         ("k8s://h", "spark.kubernetes.driverEnv.PYTHONPATH"),
     ],
 )
-def test_packages_go_along_as_an_archive(program: str, run: Any, master: str, key: str) -> None:
+def test_submit_ships_packages_as_an_archive(program: str, run: Any, master: str, key: str) -> None:
     Path("requirements.txt").touch()
     done = run(
         *("submit", program, "--master", master, "--deploy-mode", "cluster"),
@@ -83,7 +83,7 @@ def test_packages_go_along_as_an_archive(program: str, run: Any, master: str, ke
     assert confs == ["spark.executorEnv.PYTHONPATH=packages", f"{key}=packages"]
 
 
-def test_a_wheel_becomes_a_zip(program: str, run: Any) -> None:
+def test_submit_ships_a_wheel_as_a_zip(program: str, run: Any) -> None:
     with zipfile.ZipFile("thing-1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("thing.py", "")
     Path("more.py").touch()
@@ -98,7 +98,7 @@ def test_a_wheel_becomes_a_zip(program: str, run: Any) -> None:
     assert zipfile.is_zipfile(copy)
 
 
-def test_cluster_mode_without_packages_has_a_note(program: str, run: Any) -> None:
+def test_submit_in_cluster_mode_without_packages_prints_a_note(program: str, run: Any) -> None:
     done = run("submit", program, "--master", "yarn", "--deploy-mode", "cluster", "--dry-run")
     assert "in cluster mode the driver needs the packages" in done.stderr
     assert not any("driver.python" in word for word in words(done))
@@ -113,7 +113,7 @@ def test_cluster_mode_without_packages_has_a_note(program: str, run: Any) -> Non
         (["--archive", "none.zip#env"], "--archive none.zip: there is no such file"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_submit_refuses_invalid_options(
     program: str, run: Any, options: list[str], message: str
 ) -> None:
     done = run("submit", program, *options, "--dry-run")
@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused(
     assert message in done.stderr
 
 
-def test_a_missing_spark_is_refused(program: str, run: Any, monkeypatch: Any) -> None:
+def test_submit_refuses_a_wrong_spark_home(program: str, run: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("SPARK_HOME", "elsewhere")
     done = run("submit", program, "--dry-run")
     assert done.exit_code == 2
@@ -129,7 +129,7 @@ def test_a_missing_spark_is_refused(program: str, run: Any, monkeypatch: Any) ->
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
-def test_it_becomes_the_command_that_it_prints(program: str) -> None:
+def test_submit_runs_the_command_that_dry_run_prints(program: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "opchain", "submit", program, "--master", "local[1]", "-x"],
         capture_output=True,
@@ -151,7 +151,7 @@ SECRETS = (
 )
 
 
-def test_secrets_are_not_printed(program: str, run: Any) -> None:
+def test_submit_dry_run_does_not_print_secrets(program: str, run: Any) -> None:
     options = ("--db-password", "hush", "--token=hush", "--to", "9")
     done = run("submit", program, *SECRETS, "--dry-run", "--", *options)
     assert done.exit_code == 0, done.stderr
@@ -166,7 +166,7 @@ def test_secrets_are_not_printed(program: str, run: Any) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
-def test_spark_submit_gets_the_secrets(program: str) -> None:
+def test_submit_passes_secrets_to_spark_submit(program: str) -> None:
     command = [sys.executable, "-m", "opchain", "submit", program, *SECRETS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "hush" not in done.stderr
@@ -189,7 +189,7 @@ def test_spark_submit_gets_the_secrets(program: str) -> None:
         ),
     ],
 )
-def test_what_is_no_program_for_spark_is_refused(
+def test_submit_refuses_files_that_spark_cannot_run(
     write: Any, run: Any, file: str, said: str
 ) -> None:
     write(PROGRAM, "clicks")
@@ -199,14 +199,14 @@ def test_what_is_no_program_for_spark_is_refused(
 
 
 @pytest.mark.parametrize("master", ["sprak://h:1", "spark://", "local[", "yarn-client", "h:7077"])
-def test_a_master_that_is_none_is_refused(program: str, run: Any, master: str) -> None:
+def test_submit_refuses_an_invalid_master(program: str, run: Any, master: str) -> None:
     done = run("submit", program, "--master", master, "--dry-run")
     assert done.exit_code == 2
     assert f"--master {master} is not a master of Spark; use spark://HOST:PORT" in done.stderr
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", "k8s://https://h", "yarn"])
-def test_masters_of_spark_are_taken(program: str, run: Any, master: str) -> None:
+def test_submit_accepts_the_masters_of_spark(program: str, run: Any, master: str) -> None:
     assert run("submit", program, "--master", master, "--dry-run").exit_code == 0
 
 
@@ -214,7 +214,9 @@ BARE = [sys.executable, "-I", "-S", "-c"]
 """Python without site-packages: nothing but the standard library."""
 
 
-def test_the_zip_is_all_of_opchain(run: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_package_writes_a_zip_with_all_of_opchain(
+    run: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("package")
     assert (done.exit_code, done.stdout) == (0, "")
@@ -225,14 +227,14 @@ def test_the_zip_is_all_of_opchain(run: Any, tmp_path: Path, monkeypatch: Any) -
     assert Path(out.strip()) == Path("dist/opchain.zip/opchain/datastream/__init__.py")
 
 
-def test_the_bytes_follow_from_the_sources_alone(run: Any, tmp_path: Path) -> None:
+def test_package_writes_the_same_bytes_for_the_same_sources(run: Any, tmp_path: Path) -> None:
     first, second = tmp_path / "first.zip", tmp_path / "deep" / "second.zip"
     assert run("package", "-o", first).exit_code == 0
     assert run("package", "--output", second).exit_code == 0
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_every_module_is_in_it_once(run: Any, tmp_path: Path) -> None:
+def test_package_includes_every_module_once(run: Any, tmp_path: Path) -> None:
     run("package", "-o", tmp_path / "opchain.zip")
     with zipfile.ZipFile(tmp_path / "opchain.zip") as archive:
         names = archive.namelist()
@@ -240,7 +242,7 @@ def test_every_module_is_in_it_once(run: Any, tmp_path: Path) -> None:
     assert "opchain/datastream/__init__.py" in names
 
 
-def test_a_file_that_cannot_be_written_is_said(run: Any, tmp_path: Path) -> None:
+def test_package_fails_if_the_file_cannot_be_written(run: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = run("package", "-o", tmp_path / "file" / "opchain.zip")
     assert done.exit_code == 2
@@ -248,7 +250,7 @@ def test_a_file_that_cannot_be_written_is_said(run: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["pyc", "properties", "zip"])
-def test_nothing_else_is_in_it(run: Any, tmp_path: Path, kind: str) -> None:
+def test_package_includes_no_other_files(run: Any, tmp_path: Path, kind: str) -> None:
     run("package", "-o", tmp_path / "opchain.zip")
     with zipfile.ZipFile(tmp_path / "opchain.zip") as archive:
         assert [name for name in archive.namelist() if name.endswith(kind)] == []

@@ -56,7 +56,7 @@ def window_of(stream: DataStream[Any]) -> tuple[OperatorTransformation, WindowSp
     return transformation, transformation.spec
 
 
-def test_the_window_is_keyed_by_one_constant_and_not_parallel(
+def test_window_all_has_a_constant_key_and_parallelism_1(
     windowed: AllWindowedStream[int, Any],
 ) -> None:
     stream = windowed.reduce(Add())
@@ -73,14 +73,16 @@ def test_the_window_is_keyed_by_one_constant_and_not_parallel(
         stream.set_parallelism(2)
 
 
-def test_a_window_over_all_takes_two_ids(env: StreamExecutionEnvironment) -> None:
+def test_window_all_uses_two_transformation_ids_as_flink_does(
+    env: StreamExecutionEnvironment,
+) -> None:
     source = env.from_sequence(1, 3)
     stream = source.window_all(TumblingEventTimeWindows.of(Time.seconds(5))).reduce(max)
     assert stream.get_id() == source.get_id() + 2
 
 
 @pytest.mark.parametrize("behind", [None, Whole(), WithContext()])
-def test_a_reduce_may_have_a_function_behind_it(
+def test_reduce_takes_an_optional_window_function(
     windowed: AllWindowedStream[int, Any], behind: Any
 ) -> None:
     added, spec = window_of(windowed.reduce(max, behind))
@@ -88,7 +90,9 @@ def test_a_reduce_may_have_a_function_behind_it(
     assert added.output_type == (Types.LONG() if behind is None else None)
 
 
-def test_apply_and_process_get_all_records(windowed: AllWindowedStream[int, Any]) -> None:
+def test_apply_and_process_take_functions_over_all_records(
+    windowed: AllWindowedStream[int, Any],
+) -> None:
     assert isinstance(window_of(windowed.apply(Whole()))[1].function, Whole)
     assert isinstance(window_of(windowed.process(WithContext()))[1].function, WithContext)
     assert windowed.get_input_type() == Types.LONG()

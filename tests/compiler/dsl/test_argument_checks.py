@@ -28,17 +28,17 @@ class PassOn(ProcessFunction[int, int]):
         yield value
 
 
-def test_a_message_begins_with_the_call_and_the_users_line() -> None:
+def test_an_error_begins_with_the_call_and_the_users_line() -> None:
     assert at_call("map").startswith("map() (test_argument_checks.py:")
 
 
-def test_an_object_of_the_class_fits() -> None:
+def test_checked_function_accepts_an_object_of_the_class() -> None:
     function = Double()
     assert checked_function(function, MapFunction, "map") is function
     assert checked_function(function, (CoMapFunction, MapFunction), "map") is function
 
 
-def test_a_callable_fits_where_callables_do() -> None:
+def test_checked_function_accepts_a_callable_if_callables_are_allowed() -> None:
     assert checked_function(abs, MapFunction, "map", callables=True) is abs
 
 
@@ -82,7 +82,7 @@ class Collects(ProcessFunction[Any, Any]):
         (Collects(), ProcessFunction),
     ],
 )
-def test_parameters_that_fit(function: Any, kind: Any) -> None:
+def test_checked_function_accepts_compatible_parameters(function: Any, kind: Any) -> None:
     assert checked_function(function, kind, "call", callables=True) is function
 
 
@@ -117,7 +117,7 @@ def test_parameters_that_fit(function: Any, kind: Any) -> None:
         ),
     ],
 )
-def test_anything_else_is_refused_with_what_fits(
+def test_checked_function_names_the_accepted_kinds_in_its_error(
     function: Any, accepted: Any, callables: bool, message: str
 ) -> None:
     with pytest.raises(TypeError, match=message) as refused:
@@ -125,7 +125,7 @@ def test_anything_else_is_refused_with_what_fits(
     assert str(refused.value).startswith("call() (test_argument_checks.py:")
 
 
-def test_a_value_of_the_class_fits() -> None:
+def test_checked_accepts_a_value_of_the_class() -> None:
     assert checked("a", str, "name", "the name") == "a"
     assert checked(True, bool, "call", "the switch") is True
 
@@ -133,17 +133,19 @@ def test_a_value_of_the_class_fits() -> None:
 @pytest.mark.parametrize(
     ("value", "found"), [(1.5, "1.5 of type float"), (True, "True of type bool")]
 )
-def test_a_value_of_another_class_is_refused(value: Any, found: str) -> None:
+def test_checked_refuses_a_value_of_another_class(value: Any, found: str) -> None:
     with pytest.raises(TypeError, match=f"the parallelism is {found}; it must be an int"):
         checked(value, int, "set_parallelism", "the parallelism")
 
 
-def test_a_stream_of_the_same_environment_fits(env: StreamExecutionEnvironment) -> None:
+def test_checked_stream_accepts_a_stream_of_the_same_environment(
+    env: StreamExecutionEnvironment,
+) -> None:
     one, two = env.from_collection([1]), env.from_collection([2])
     assert checked_stream(two, DataStream, one, "union") is two
 
 
-def test_a_stream_of_another_environment_is_refused_with_both_lines(
+def test_checked_stream_refuses_another_environment_and_names_both_lines(
     env: StreamExecutionEnvironment,
 ) -> None:
     other = StreamExecutionEnvironment().from_collection([1]).map(abs).name("far")
@@ -156,12 +158,16 @@ def test_a_stream_of_another_environment_is_refused_with_both_lines(
 
 
 @pytest.mark.parametrize("stream", [None, [1, 2], DataStream])
-def test_what_is_no_stream_is_refused(env: StreamExecutionEnvironment, stream: Any) -> None:
+def test_checked_stream_refuses_objects_that_are_not_streams(
+    env: StreamExecutionEnvironment, stream: Any
+) -> None:
     with pytest.raises(TypeError, match="it takes a DataStream"):
         checked_stream(stream, DataStream, env.from_collection([1]), "union")
 
 
-def test_a_plain_stream_does_not_stand_for_a_keyed_one(env: StreamExecutionEnvironment) -> None:
+def test_checked_stream_refuses_a_plain_stream_for_a_keyed_one(
+    env: StreamExecutionEnvironment,
+) -> None:
     stream = env.from_collection([1])
     with pytest.raises(TypeError, match="it takes a KeyedStream"):
         checked_stream(stream, KeyedStream, stream, "interval_join")

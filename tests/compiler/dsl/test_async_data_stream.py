@@ -62,7 +62,9 @@ def spec_of(stream: DataStream[Any]) -> AsyncWaitSpec:
 @pytest.mark.parametrize(
     ("call", "is_ordered"), [("unordered_wait", False), ("ordered_wait", True)]
 )
-def test_the_two_ways_to_wait(numbers: DataStream[int], call: str, is_ordered: bool) -> None:
+def test_ordered_wait_and_unordered_wait_add_an_async_operator(
+    numbers: DataStream[int], call: str, is_ordered: bool
+) -> None:
     function = Lookup()
     stream = getattr(AsyncDataStream, call)(numbers, function, Time.seconds(5))
     assert stream.get_name() == "async wait operator"
@@ -77,21 +79,21 @@ def test_the_two_ways_to_wait(numbers: DataStream[int], call: str, is_ordered: b
 
 
 @pytest.mark.parametrize("timeout", [250, timedelta(milliseconds=250), Duration.of_millis(250)])
-def test_the_timeout_is_any_span(numbers: DataStream[int], timeout: Any) -> None:
+def test_the_timeout_takes_any_kind_of_duration(numbers: DataStream[int], timeout: Any) -> None:
     assert spec_of(AsyncDataStream.ordered_wait(numbers, Lookup(), timeout)).timeout_ms == 250
 
 
-def test_a_batch_function_fits_too(numbers: DataStream[int]) -> None:
+def test_an_async_batch_function_is_accepted(numbers: DataStream[int]) -> None:
     spec = spec_of(AsyncDataStream.unordered_wait(numbers, Bulk(), 0))
     assert isinstance(spec.function, Bulk)
 
 
-def test_no_retry_needs_no_timeout(numbers: DataStream[int]) -> None:
+def test_a_strategy_without_retries_needs_no_timeout(numbers: DataStream[int]) -> None:
     stream = AsyncDataStream.ordered_wait_with_retry(numbers, Lookup(), 0, NO_RETRY_STRATEGY)
     assert spec_of(stream).retry_strategy is None
 
 
-def test_a_keyed_stream_stays_keyed(numbers: DataStream[int]) -> None:
+def test_an_async_operator_on_a_keyed_stream_keeps_its_key(numbers: DataStream[int]) -> None:
     keyed = numbers.key_by(abs)
     added = AsyncDataStream.ordered_wait(keyed, Lookup(), 0).transformation
     assert isinstance(added, OperatorTransformation)
@@ -123,12 +125,12 @@ def test_a_wrong_argument_is_refused_at_the_call(
         AsyncDataStream.unordered_wait(numbers, *arguments)
 
 
-def test_what_is_no_stream_is_refused() -> None:
+def test_async_data_stream_refuses_objects_that_are_not_streams() -> None:
     with pytest.raises(TypeError, match=r"the stream is .* it must be a DataStream"):
         AsyncDataStream.ordered_wait([1, 2], Lookup(), 1)  # type: ignore[arg-type]
 
 
-def test_retries_need_an_end_and_a_strategy(numbers: DataStream[int]) -> None:
+def test_retries_need_a_timeout_and_a_strategy(numbers: DataStream[int]) -> None:
     with pytest.raises(ValueError, match="retries need a time limit"):
         AsyncDataStream.ordered_wait_with_retry(numbers, Lookup(), 0, RETRY)
     with pytest.raises(TypeError, match="the retry strategy is None"):

@@ -46,7 +46,7 @@ def rules(env: StreamExecutionEnvironment) -> BroadcastStream[str]:
     return env.from_collection(["odd"]).broadcast(RULES)
 
 
-def test_a_stream_without_key_beside_a_broadcast_one(
+def test_process_on_a_plain_and_a_broadcast_stream_adds_an_operator(
     numbers: DataStream[int], rules: BroadcastStream[str]
 ) -> None:
     added = numbers.connect(rules).process(Check()).transformation
@@ -58,7 +58,7 @@ def test_a_stream_without_key_beside_a_broadcast_one(
     assert added.key_bys == (None, None)
 
 
-def test_a_keyed_stream_beside_a_broadcast_one(
+def test_process_on_a_keyed_and_a_broadcast_stream_adds_a_keyed_operator(
     numbers: DataStream[int], rules: BroadcastStream[str]
 ) -> None:
     keyed = numbers.key_by(abs)
@@ -69,7 +69,7 @@ def test_a_keyed_stream_beside_a_broadcast_one(
     assert added.key_bys == (keyed.state_key, None)
 
 
-def test_function_and_stream_must_both_be_keyed_or_not(
+def test_a_keyed_broadcast_function_needs_a_keyed_stream_and_vice_versa(
     numbers: DataStream[int], rules: BroadcastStream[str]
 ) -> None:
     with pytest.raises(
@@ -82,7 +82,7 @@ def test_function_and_stream_must_both_be_keyed_or_not(
         numbers.key_by(abs).connect(rules).process(Check())
 
 
-def test_what_is_no_broadcast_function_is_refused(
+def test_process_refuses_functions_that_are_not_broadcast_functions(
     numbers: DataStream[int], rules: BroadcastStream[str]
 ) -> None:
     connected: Any = numbers.connect(rules)
@@ -90,7 +90,7 @@ def test_what_is_no_broadcast_function_is_refused(
         connected.process(abs)
 
 
-def test_each_state_has_its_own_name(numbers: DataStream[int]) -> None:
+def test_broadcast_refuses_two_states_with_the_same_name(numbers: DataStream[int]) -> None:
     with pytest.raises(ValueError, match="two state descriptors are named 'rules'"):
         numbers.broadcast(RULES, MapStateDescriptor("rules"))
 

@@ -70,7 +70,7 @@ def names_of(env: StreamExecutionEnvironment, stream: Any) -> tuple[list[Any], s
     return found, {operator.name for operator in metrics.operators}
 
 
-def test_the_first_job_computes_and_later_jobs_read() -> None:
+def test_the_first_job_writes_the_cache_and_later_jobs_read_it() -> None:
     env = environment()
     cached = squares(env)
     expected = [n * n for n in range(1, 101)]
@@ -84,7 +84,7 @@ def test_the_first_job_computes_and_later_jobs_read() -> None:
         assert not ran & {"square", "CacheWrite"}
 
 
-def test_each_subtask_reads_what_it_has_written() -> None:
+def test_each_subtask_reads_the_cached_records_that_it_wrote() -> None:
     env = environment()
     cached = squares(env, 6)
     first, _ = names_of(env, cached.map(WithSubtask()))
@@ -140,7 +140,7 @@ def test_a_cache_is_read_in_streaming_mode_and_not_written() -> None:
 
 
 @pytest.mark.parametrize("call", ["set_parallelism", "name", "uid", "get_name", "disable_chaining"])
-def test_a_cached_stream_has_no_attributes(call: str) -> None:
+def test_a_cached_stream_has_no_setters_of_operators(call: str) -> None:
     arguments = {"set_parallelism": (2,), "name": ("a",), "uid": ("a",)}
     with pytest.raises(GraphError, match=r"the cache of 'square' .* has no attributes"):
         getattr(squares(environment()), call)(*arguments.get(call, ()))

@@ -7,7 +7,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 
 
-def test_the_job_is_over_and_gave_nothing() -> None:
+def test_a_captured_job_is_finished_without_results() -> None:
     client = CapturedJobClient()
     assert str(client.get_job_id()) == "0" * 32
     assert client.get_job_status().result() is JobStatus.FINISHED
@@ -17,7 +17,7 @@ def test_the_job_is_over_and_gave_nothing() -> None:
     assert list(client.collected("any")) == []
 
 
-def test_it_has_no_state_to_keep() -> None:
+def test_savepoints_of_a_captured_job_are_refused() -> None:
     client = CapturedJobClient()
     with pytest.raises(UnsupportedFeatureError, match=r"trigger_savepoint.*needs a running job"):
         client.trigger_savepoint()

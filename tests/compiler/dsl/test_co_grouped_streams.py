@@ -35,7 +35,7 @@ def words(env: StreamExecutionEnvironment) -> DataStream[str]:
 FIVE_SECONDS = TumblingEventTimeWindows.of(Time.seconds(5))
 
 
-def test_a_co_group_is_two_taggers_a_union_a_key_and_a_window(
+def test_co_group_draws_two_maps_a_union_a_key_by_and_a_window(
     env: StreamExecutionEnvironment, numbers: DataStream[int], words: DataStream[str]
 ) -> None:
     stream = numbers.co_group(words).where(abs).equal_to(len).window(FIVE_SECONDS).apply(Pairs())
@@ -53,7 +53,7 @@ def test_a_co_group_is_two_taggers_a_union_a_key_and_a_window(
     assert [each.id for each in (first, second, keyed.inputs[0], keyed, window)] == [5, 6, 7, 8, 9]
 
 
-def test_the_window_operator_evaluates_both_sides(
+def test_the_co_group_window_passes_both_sides_to_the_function(
     numbers: DataStream[int], words: DataStream[str]
 ) -> None:
     tag = OutputTag[Any]("late")
@@ -77,7 +77,7 @@ def test_the_window_operator_evaluates_both_sides(
     )
 
 
-def test_a_plain_callable_may_stand_for_the_function(
+def test_co_group_accepts_a_plain_callable(
     numbers: DataStream[int], words: DataStream[str]
 ) -> None:
     windowed = numbers.co_group(words).where(abs).equal_to(len).window(FIVE_SECONDS)
@@ -85,14 +85,16 @@ def test_a_plain_callable_may_stand_for_the_function(
     assert stream.get_name() == "TumblingEventTimeWindows"
 
 
-def test_declared_key_types_must_agree(numbers: DataStream[int], words: DataStream[str]) -> None:
+def test_co_group_refuses_different_declared_key_types(
+    numbers: DataStream[int], words: DataStream[str]
+) -> None:
     where = numbers.co_group(words).where(abs, Types.LONG())
     with pytest.raises(GraphError, match=r"the keys are declared as .* in where\(\) and"):
         where.equal_to(len, Types.STRING())
     assert where.equal_to(len) is not None
 
 
-def test_the_declared_key_type_is_the_keys(
+def test_co_group_uses_the_declared_key_type(
     numbers: DataStream[int], words: DataStream[str]
 ) -> None:
     windowed = numbers.co_group(words).where(abs).equal_to(len, Types.LONG()).window(FIVE_SECONDS)
@@ -100,7 +102,7 @@ def test_the_declared_key_type_is_the_keys(
     assert added.key_bys[0].key_type == Types.LONG()
 
 
-def test_what_does_not_fit_is_refused_at_the_call(
+def test_co_group_refuses_arguments_of_the_wrong_kind_at_the_call(
     numbers: DataStream[int], words: DataStream[str]
 ) -> None:
     started: Any = numbers.co_group(words)

@@ -37,14 +37,14 @@ def collected(env: StreamExecutionEnvironment) -> CloseableIterator[int]:
     return env.from_sequence(1, 3).collect_async()
 
 
-def test_records_come_from_the_sink_of_the_job(collected: CloseableIterator[int]) -> None:
+def test_collected_records_come_from_the_sink_of_the_job(collected: CloseableIterator[int]) -> None:
     job = RunningJob(1, 2, 3)
     collected.attach(job)
     assert (next(collected), collected.next(), list(collected)) == (1, 2, [3])
     assert job.asked == ["dataStreamCollect_2"]
 
 
-def test_closing_ends_a_running_job_and_the_records(collected: CloseableIterator[int]) -> None:
+def test_closing_the_iterator_cancels_a_running_job(collected: CloseableIterator[int]) -> None:
     job = RunningJob(1, 2, 3)
     collected.attach(job)
     with collected as records:
@@ -53,7 +53,9 @@ def test_closing_ends_a_running_job_and_the_records(collected: CloseableIterator
     assert list(collected) == []
 
 
-def test_closing_leaves_a_finished_job_alone(collected: CloseableIterator[int]) -> None:
+def test_closing_the_iterator_does_not_change_a_finished_job(
+    collected: CloseableIterator[int],
+) -> None:
     job = RunningJob()
     job.status = JobStatus.FINISHED
     collected.attach(job)
@@ -62,6 +64,8 @@ def test_closing_leaves_a_finished_job_alone(collected: CloseableIterator[int]) 
     assert job.status is JobStatus.FINISHED
 
 
-def test_closing_before_the_job_does_nothing(collected: CloseableIterator[int]) -> None:
+def test_closing_the_iterator_before_the_job_does_nothing(
+    collected: CloseableIterator[int],
+) -> None:
     collected.close()
     assert list(collected) == []

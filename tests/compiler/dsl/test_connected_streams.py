@@ -65,7 +65,7 @@ CALLS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", list(CALLS)[:3])
-def test_an_operation_reads_both_streams_without_keys(
+def test_an_operation_on_connected_streams_has_both_inputs(
     env: StreamExecutionEnvironment, connected: ConnectedStreams[int, str], name: str
 ) -> None:
     added = CALLS[name](connected).transformation
@@ -77,7 +77,7 @@ def test_an_operation_reads_both_streams_without_keys(
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_an_operation_on_keyed_streams_has_both_keys(
+def test_an_operation_on_connected_keyed_streams_has_both_keys(
     connected: ConnectedStreams[int, str], name: str
 ) -> None:
     keyed = connected.key_by(abs, len)
@@ -86,7 +86,7 @@ def test_an_operation_on_keyed_streams_has_both_keys(
     assert [key_by.selector for key_by in added.key_bys] == [abs, len]
 
 
-def test_one_side_alone_may_be_keyed(connected: ConnectedStreams[int, str]) -> None:
+def test_one_of_two_connected_streams_may_be_keyed(connected: ConnectedStreams[int, str]) -> None:
     half = connected.stream1.key_by(abs).connect(connected.stream2)
     added: Any = half.map(BothMapped()).transformation
     assert (added.key_bys[0].selector, added.key_bys[1]) == (abs, None)
@@ -101,7 +101,9 @@ def test_a_keyed_function_needs_keys_on_both_sides_or_on_none(
         half.process(BothByKey())
 
 
-def test_keys_of_two_types_are_refused(connected: ConnectedStreams[int, str]) -> None:
+def test_different_declared_key_types_of_connected_streams_are_refused(
+    connected: ConnectedStreams[int, str],
+) -> None:
     first = connected.stream1.key_by(abs, Types.LONG())
     second = connected.stream2.key_by(len, Types.STRING())
     with pytest.raises(GraphError, match="the keys of the two inputs are declared as"):
@@ -113,14 +115,14 @@ def test_keys_of_two_types_are_refused(connected: ConnectedStreams[int, str]) ->
     ("call", "function"),
     [("map", abs), ("map", BothFlat()), ("flat_map", BothMapped()), ("process", BothMapped())],
 )
-def test_a_function_of_the_wrong_kind_is_refused(
+def test_connected_streams_refuse_functions_of_the_wrong_kind(
     connected: ConnectedStreams[int, str], call: str, function: Any
 ) -> None:
     with pytest.raises(TypeError, match=rf"{call}\(\) \(test_connected_streams.py:"):
         getattr(connected, call)(function)
 
 
-def test_each_input_brings_its_own_key(env: StreamExecutionEnvironment) -> None:
+def test_with_two_inputs_keeps_the_key_of_each_input(env: StreamExecutionEnvironment) -> None:
     keyed, plain = env.from_sequence(1, 3).key_by(abs), env.from_sequence(4, 6)
     stream = with_two_inputs(CoMapSpec(None), keyed, plain, Types.LONG())
     added = stream.transformation
@@ -131,13 +133,17 @@ def test_each_input_brings_its_own_key(env: StreamExecutionEnvironment) -> None:
     assert (added.parallelism, added.output_type) == (4, Types.LONG())
 
 
-def test_what_is_no_type_is_refused(env: StreamExecutionEnvironment) -> None:
+def test_with_two_inputs_refuses_an_output_type_of_the_wrong_kind(
+    env: StreamExecutionEnvironment,
+) -> None:
     stream = env.from_sequence(1, 3)
     with pytest.raises(TypeError, match="it takes a TypeInformation"):
         with_two_inputs(CoMapSpec(None), stream, stream, str)  # type: ignore[arg-type]
 
 
-def test_it_is_one_operator_that_takes_sources_in(env: StreamExecutionEnvironment) -> None:
+def test_multiple_input_adds_one_operator_that_can_chain_sources(
+    env: StreamExecutionEnvironment,
+) -> None:
     streams = [env.from_sequence(1, 3), env.from_collection([4]), env.from_sequence(5, 6)]
     added = multiple_input(streams, [range, range, range]).transformation
     assert isinstance(added, OperatorTransformation)
@@ -150,7 +156,7 @@ def test_it_is_one_operator_that_takes_sources_in(env: StreamExecutionEnvironmen
     assert not added.parallelism_configured
 
 
-def test_it_is_keyed_where_all_streams_are(env: StreamExecutionEnvironment) -> None:
+def test_multiple_input_is_keyed_only_if_all_streams_are(env: StreamExecutionEnvironment) -> None:
     first, second = env.from_sequence(1, 3).key_by(abs), env.from_sequence(1, 3).key_by(abs)
     keyed = multiple_input([first, second], [range, range]).transformation
     half = multiple_input([first, env.from_sequence(1, 3)], [range, range]).transformation
@@ -160,7 +166,7 @@ def test_it_is_keyed_where_all_streams_are(env: StreamExecutionEnvironment) -> N
     assert not half.is_keyed
 
 
-def test_each_stream_needs_a_function(env: StreamExecutionEnvironment) -> None:
+def test_multiple_input_needs_a_function_for_each_stream(env: StreamExecutionEnvironment) -> None:
     stream = env.from_sequence(1, 3)
     with pytest.raises(ValueError, match="got 2 streams and 1 functions"):
         multiple_input([stream, stream], [range])
@@ -170,7 +176,9 @@ def test_each_stream_needs_a_function(env: StreamExecutionEnvironment) -> None:
         multiple_input([stream], [None])  # type: ignore[list-item]
 
 
-def test_streams_of_two_environments_never_meet(env: StreamExecutionEnvironment) -> None:
+def test_multiple_input_refuses_streams_of_different_environments(
+    env: StreamExecutionEnvironment,
+) -> None:
     far = StreamExecutionEnvironment().from_sequence(1, 3)
     with pytest.raises(GraphError, match="belongs to another StreamExecutionEnvironment"):
         multiple_input([env.from_sequence(1, 3), far], [range, range])

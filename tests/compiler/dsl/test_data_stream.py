@@ -118,7 +118,7 @@ def test_an_operation_adds_its_operator_under_flinks_name(
         (lambda stream: stream.process(PassOn()), ProcessSpec),
     ],
 )
-def test_function_objects_are_kept_as_they_are(
+def test_operators_keep_the_function_object_that_they_are_given(
     numbers: DataStream[int], call: Any, kind: type[OperatorSpec]
 ) -> None:
     spec: Any = operator(call(numbers)).spec
@@ -154,7 +154,7 @@ def test_a_keyed_function_runs_without_a_key(numbers: DataStream[int]) -> None:
 @pytest.mark.parametrize(
     "name", ["reduce", "sum", "min_by", "window", "count_window", "interval_join"]
 )
-def test_an_operation_that_needs_a_key_says_what_to_do(numbers: DataStream[int], name: str) -> None:
+def test_an_operation_that_needs_a_key_suggests_key_by(numbers: DataStream[int], name: str) -> None:
     with pytest.raises(AttributeError, match=rf"has no key, but {name}\(\) needs one; call key_by"):
         getattr(numbers, name)
     assert not hasattr(numbers, name)
@@ -197,14 +197,14 @@ def test_project_declares_the_types_of_its_fields(numbers: DataStream[int]) -> N
 @pytest.mark.parametrize(
     ("indexes", "error"), [((), ValueError), ((-1,), ValueError), (("a",), TypeError)]
 )
-def test_project_refuses_what_is_no_field(
+def test_project_refuses_arguments_that_are_not_field_indexes(
     numbers: DataStream[int], indexes: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match="project"):
         numbers.project(*indexes)
 
 
-def test_union_keeps_the_order_of_its_legs(
+def test_union_keeps_the_order_of_its_inputs(
     env: StreamExecutionEnvironment, numbers: DataStream[int]
 ) -> None:
     second, third = env.from_sequence(1, 2), env.from_sequence(3, 4).map(abs)
@@ -214,7 +214,7 @@ def test_union_keeps_the_order_of_its_legs(
     assert (united.parallelism, united.parallelism_configured) == (2, True)
 
 
-def test_streams_of_two_environments_never_meet(numbers: DataStream[int]) -> None:
+def test_operations_refuse_a_stream_of_another_environment(numbers: DataStream[int]) -> None:
     far = StreamExecutionEnvironment().from_sequence(1, 2)
     for call in (numbers.union, numbers.connect, numbers.join, numbers.co_group):
         with pytest.raises(GraphError, match="belongs to another StreamExecutionEnvironment"):
@@ -222,7 +222,7 @@ def test_streams_of_two_environments_never_meet(numbers: DataStream[int]) -> Non
 
 
 @pytest.mark.parametrize("call", ["union", "connect", "join", "co_group"])
-def test_a_missing_input_is_refused(numbers: DataStream[int], call: str) -> None:
+def test_operations_on_two_streams_refuse_none(numbers: DataStream[int], call: str) -> None:
     with pytest.raises(TypeError, match=f"{call}.*got None; it takes a DataStream"):
         getattr(numbers, call)(None)
 
@@ -277,14 +277,14 @@ def sink(env: StreamExecutionEnvironment, request: pytest.FixtureRequest) -> Dat
         ("slot_sharing_group", "slow", "slot_sharing_group"),
     ],
 )
-def test_a_setter_sets_and_gives_the_sink_back(
+def test_setters_of_a_sink_return_the_sink(
     sink: DataStreamSink[int], setter: str, value: Any, attribute: str
 ) -> None:
     assert getattr(sink, setter)(value) is sink
     assert getattr(sink.transformation, attribute) == value
 
 
-def test_a_sink_may_be_kept_out_of_chains(sink: DataStreamSink[int]) -> None:
+def test_disable_chaining_of_a_sink_sets_the_strategy_never(sink: DataStreamSink[int]) -> None:
     sink.disable_chaining()
     assert sink.transformation.chaining_strategy is ChainingStrategy.NEVER
 
@@ -298,7 +298,7 @@ def test_a_uid_hash_is_for_sinks_of_one_operator(env: StreamExecutionEnvironment
         stream.sink_to(DiscardingSink()).set_uid_hash(digits)
 
 
-def test_a_group_with_resources_is_registered(
+def test_a_slot_sharing_group_with_resources_is_registered(
     env: StreamExecutionEnvironment, sink: DataStreamSink[int]
 ) -> None:
     group = SlotSharingGroup.builder("disk").set_cpu_cores(1).set_task_heap_memory_mb(8).build()
@@ -317,12 +317,12 @@ def test_a_group_with_resources_is_registered(
         ("slot_sharing_group", "", ValueError),
     ],
 )
-def test_a_wrong_value_is_refused(
+def test_setters_of_a_sink_refuse_wrong_values(
     sink: DataStreamSink[int], setter: str, value: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         getattr(sink, setter)(value)
 
 
-def test_a_sink_prints_its_name_and_line(sink: DataStreamSink[int]) -> None:
+def test_repr_of_a_sink_has_its_name_and_line(sink: DataStreamSink[int]) -> None:
     assert "<DataStreamSink 'out' (test_data_stream.py:" in repr(sink.name("out"))

@@ -10,23 +10,25 @@ from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors import DiscardingSink
 
 
-def test_a_type_is_taken_as_it_is_and_nothing_stays_nothing() -> None:
+def test_type_of_returns_a_type_or_none_unchanged() -> None:
     assert type_of(Types.STRING(), "map") == Types.STRING()
     assert type_of(None, "map") is None
 
 
-def test_a_list_of_types_means_rows() -> None:
+def test_type_of_turns_a_list_of_types_into_a_row_type() -> None:
     fields = [Types.STRING(), Types.INT()]
     assert type_of(fields, "map") == Types.ROW(fields)
 
 
 @pytest.mark.parametrize("declared", [str, "STRING", [str], (Types.INT(),)])
-def test_what_is_no_type_is_refused_at_the_call(declared: Any) -> None:
+def test_type_of_refuses_objects_that_are_not_types(declared: Any) -> None:
     with pytest.raises(TypeError, match=r"map\(\) \(test_declared_types.py:.*a TypeInformation"):
         type_of(declared, "map")
 
 
-def test_a_type_goes_through_what_changes_no_record(env: StreamExecutionEnvironment) -> None:
+def test_operations_that_change_no_record_keep_the_declared_type(
+    env: StreamExecutionEnvironment,
+) -> None:
     stream = env.from_collection(["a"], Types.STRING())
     kept = stream.filter(bool).rebalance().union(stream).key_by(len)
     assert declared_type(kept.transformation) == Types.STRING()

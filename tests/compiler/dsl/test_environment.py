@@ -13,7 +13,7 @@ from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError
 
 
-def test_a_program_holds_what_was_drawn_and_the_settings(env: StreamExecutionEnvironment) -> None:
+def test_a_program_has_the_operators_and_the_settings(env: StreamExecutionEnvironment) -> None:
     env.configure(
         Configuration.from_dict({"pipeline.name": "words", "execution.runtime-mode": "batch"})
     )
@@ -26,13 +26,13 @@ def test_a_program_holds_what_was_drawn_and_the_settings(env: StreamExecutionEnv
     assert env.program("other").settings.job_name == "other"
 
 
-def test_making_a_program_changes_nothing(env: StreamExecutionEnvironment) -> None:
+def test_program_does_not_change_the_environment(env: StreamExecutionEnvironment) -> None:
     env.from_collection([1]).print()
     assert env.program() == env.program()
     assert StreamExecutionEnvironment().program().transformations == ()
 
 
-def test_the_plan_can_be_read_at_any_stage(env: StreamExecutionEnvironment) -> None:
+def test_an_environment_returns_its_plan_at_each_stage(env: StreamExecutionEnvironment) -> None:
     env.from_collection([1]).map(abs).name("absolute").print()
     assert "absolute" in env.explain()
     assert "absolute" in env.explain("stream-graph")
@@ -42,7 +42,9 @@ def test_the_plan_can_be_read_at_any_stage(env: StreamExecutionEnvironment) -> N
         env.explain("nothing")
 
 
-def test_a_captured_job_is_not_run_and_the_program_goes_on(env: StreamExecutionEnvironment) -> None:
+def test_a_captured_job_does_not_run_and_the_program_continues(
+    env: StreamExecutionEnvironment,
+) -> None:
     with capturing() as capture:
         env.from_collection([1]).print()
         assert env.execute("first").get_net_runtime() == 0
@@ -58,13 +60,13 @@ def test_a_captured_job_is_not_run_and_the_program_goes_on(env: StreamExecutionE
     assert capture.jobs[1].program.transformations[0].id == 4
 
 
-def test_a_capture_learns_of_new_environments() -> None:
+def test_capturing_records_new_environments() -> None:
     with capturing() as capture:
         made = StreamExecutionEnvironment()
     assert [env for env, _ in capture.environments] == [made]
 
 
-def test_an_empty_program_is_refused(env: StreamExecutionEnvironment) -> None:
+def test_execute_refuses_an_empty_program(env: StreamExecutionEnvironment) -> None:
     with pytest.raises(
         GraphError, match=r"execute\(\) \(test_environment.py:.*has added no operator;"
     ):
@@ -74,7 +76,7 @@ def test_an_empty_program_is_refused(env: StreamExecutionEnvironment) -> None:
         env.execute_async()
 
 
-def test_a_second_execute_without_anything_new_says_so(env: StreamExecutionEnvironment) -> None:
+def test_execute_refuses_a_program_without_new_operators(env: StreamExecutionEnvironment) -> None:
     env.from_collection([1]).print()
     with capturing():
         env.execute()
@@ -90,7 +92,7 @@ def test_a_job_name_is_a_string(env: StreamExecutionEnvironment) -> None:
     assert len(env.get_transformations()) == 1
 
 
-def test_an_environment_closes_itself() -> None:
+def test_an_environment_can_be_used_as_a_context_manager() -> None:
     with StreamExecutionEnvironment() as env:
         env.from_collection([1]).print()
     env.close()
@@ -115,7 +117,7 @@ print(sorted({"networkx", "pydantic", "pyspark"} & set(sys.modules)))
     assert run.stdout.strip() == "[]"
 
 
-def test_attributes_that_hold_java_objects_in_pyflink_are_named(
+def test_attributes_with_java_objects_in_pyflink_are_refused_by_name(
     env: StreamExecutionEnvironment,
 ) -> None:
     text = r"_j_stream_execution_environment belongs to a Java .* socket_text_stream\(\) reads a socket"

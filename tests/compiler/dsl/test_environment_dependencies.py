@@ -12,7 +12,9 @@ def value(env: StreamExecutionEnvironment, key: str) -> str:
     return env.get_configuration().get_string(key, "")
 
 
-def test_python_files_and_archives_add_up(env: StreamExecutionEnvironment) -> None:
+def test_python_files_and_archives_of_several_calls_are_collected(
+    env: StreamExecutionEnvironment,
+) -> None:
     env.add_python_file("a.py")
     env.add_python_file("b.zip")
     env.add_python_archive("env.zip")
@@ -30,7 +32,9 @@ def test_requirements_and_interpreter_are_set(env: StreamExecutionEnvironment) -
     assert value(env, "python.executable") == "env.zip/bin/python"
 
 
-def test_jars_and_class_paths_add_up(env: StreamExecutionEnvironment) -> None:
+def test_jars_and_class_paths_of_several_calls_are_collected(
+    env: StreamExecutionEnvironment,
+) -> None:
     env.add_jars("file:///a.jar", "file:///b.jar")
     env.add_jars("file:///c.jar")
     env.add_classpaths("file:///classes")
@@ -62,6 +66,8 @@ def test_cached_files_are_part_of_the_program(env: StreamExecutionEnvironment) -
         ("register_cached_file", ("a", None)),
     ],
 )
-def test_a_path_is_a_string(env: StreamExecutionEnvironment, call: str, arguments: Any) -> None:
+def test_paths_of_dependencies_must_be_strings(
+    env: StreamExecutionEnvironment, call: str, arguments: Any
+) -> None:
     with pytest.raises(TypeError, match=rf"{call}\(\) .* it must be a str"):
         getattr(env, call)(*arguments)

@@ -24,7 +24,9 @@ def bare() -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment()
 
 
-def test_the_defaults_are_flinks_but_for_the_parallelism(bare: StreamExecutionEnvironment) -> None:
+def test_the_default_settings_are_flinks_except_the_parallelism(
+    bare: StreamExecutionEnvironment,
+) -> None:
     assert bare.get_parallelism() == 1
     assert bare.get_max_parallelism() == -1
     assert bare.get_buffer_timeout() == 100
@@ -62,7 +64,7 @@ SETTERS: list[tuple[str, tuple[Any, ...], str, Any]] = [
 
 
 @pytest.mark.parametrize(("setter", "arguments", "getter", "expected"), SETTERS)
-def test_a_setter_sets_and_gives_the_environment_back(
+def test_setters_of_the_environment_return_the_environment(
     bare: StreamExecutionEnvironment, setter: str, arguments: Any, getter: str, expected: Any
 ) -> None:
     assert getattr(bare, setter)(*arguments) is bare
@@ -84,14 +86,14 @@ def test_a_setter_sets_and_gives_the_environment_back(
         ("state.savepoints.dir", "/s", "get_default_savepoint_directory", "/s"),
     ],
 )
-def test_a_key_is_another_name_of_a_setter(
+def test_a_configuration_key_has_the_same_effect_as_its_setter(
     bare: StreamExecutionEnvironment, key: str, text: str, getter: str, expected: Any
 ) -> None:
     bare.configure(Configuration.from_dict({key: text}))
     assert getattr(bare, getter)() == expected
 
 
-def test_the_state_backend_is_two_keys(bare: StreamExecutionEnvironment) -> None:
+def test_set_state_backend_sets_two_configuration_keys(bare: StreamExecutionEnvironment) -> None:
     on_disk = EmbeddedRocksDBStateBackend()
     assert bare.set_state_backend(on_disk) is bare
     configuration = bare.get_configuration()
@@ -107,7 +109,7 @@ def test_the_state_backend_is_two_keys(bare: StreamExecutionEnvironment) -> None
         bare.configure(Configuration.from_dict({"state.backend.type": "forst"}))
 
 
-def test_what_is_set_last_counts(bare: StreamExecutionEnvironment) -> None:
+def test_the_last_of_a_setter_and_a_configuration_counts(bare: StreamExecutionEnvironment) -> None:
     bare.set_parallelism(3).configure(Configuration.from_dict({"parallelism.default": "5"}))
     assert bare.get_parallelism() == 5
     assert bare.set_parallelism(7).get_parallelism() == 7
@@ -115,7 +117,9 @@ def test_what_is_set_last_counts(bare: StreamExecutionEnvironment) -> None:
     assert bare.get_parallelism() == 7
 
 
-def test_the_execution_config_is_a_view(bare: StreamExecutionEnvironment) -> None:
+def test_the_execution_config_is_a_view_of_the_configuration(
+    bare: StreamExecutionEnvironment,
+) -> None:
     bare.get_config().set_parallelism(6)
     assert bare.get_parallelism() == 6
     bare.get_checkpoint_config().set_checkpoint_interval(50)
@@ -127,7 +131,7 @@ def test_minus_1_in_the_execution_config_means_not_set(bare: StreamExecutionEnvi
     assert bare.get_parallelism() == 1
 
 
-def test_unknown_keys_are_kept(bare: StreamExecutionEnvironment) -> None:
+def test_configure_keeps_unknown_keys(bare: StreamExecutionEnvironment) -> None:
     bare.configure(Configuration.from_dict({"spark.executor.memory": "2g"}))
     assert bare.get_configuration().get_string("spark.executor.memory", "") == "2g"
 
@@ -143,7 +147,7 @@ def test_unknown_keys_are_kept(bare: StreamExecutionEnvironment) -> None:
         ("execution.buffer-timeout.interval", "soon"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named_with_its_key_and_changes_nothing(
+def test_an_invalid_value_is_an_error_with_its_key_and_changes_nothing(
     bare: StreamExecutionEnvironment, key: str, value: str
 ) -> None:
     with pytest.raises(ValueError, match=key) as refused:
@@ -152,7 +156,7 @@ def test_a_value_that_does_not_fit_is_named_with_its_key_and_changes_nothing(
     assert bare.get_configuration().to_dict() == {}
 
 
-def test_a_configuration_may_come_with_the_environment() -> None:
+def test_an_environment_can_be_created_with_a_configuration() -> None:
     configuration = Configuration.from_dict({"parallelism.default": "3"})
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     configuration.set_string("parallelism.default", "9")
@@ -160,7 +164,7 @@ def test_a_configuration_may_come_with_the_environment() -> None:
 
 
 @pytest.mark.parametrize("mode", list(RuntimeExecutionMode))
-def test_the_runtime_mode_is_set_by_its_name(
+def test_set_runtime_mode_sets_the_mode_of_the_program(
     bare: StreamExecutionEnvironment, mode: RuntimeExecutionMode
 ) -> None:
     bare.set_runtime_mode(mode)
@@ -205,7 +209,7 @@ def test_a_slot_sharing_group_is_registered_once(bare: StreamExecutionEnvironmen
         ("configure", {"parallelism.default": "3"}, TypeError),
     ],
 )
-def test_a_wrong_value_is_refused_at_the_call(
+def test_setters_of_the_environment_refuse_wrong_values(
     bare: StreamExecutionEnvironment, setter: str, value: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error):

@@ -53,14 +53,16 @@ def records_of(stream: DataStream[Any]) -> list[Any]:
     return source.records
 
 
-def test_a_source_is_no_part_of_the_program_before_it_is_read(
+def test_a_source_without_consumers_is_not_part_of_the_program(
     env: StreamExecutionEnvironment,
 ) -> None:
     env.from_sequence(1, 3)
     assert env.get_transformations() == []
 
 
-def test_from_source(env: StreamExecutionEnvironment) -> None:
+def test_from_source_adds_a_source_with_its_name_type_and_strategy(
+    env: StreamExecutionEnvironment,
+) -> None:
     numbers = NumberSequenceSource(1, 9)
     stream = env.from_source(numbers, NO_WATERMARKS, "numbers", Types.LONG())
     source = source_of(stream)
@@ -86,7 +88,7 @@ def test_a_source_function_runs_once(env: StreamExecutionEnvironment) -> None:
     assert stream.set_max_parallelism(16).transformation.max_parallelism == 16
 
 
-def test_a_parallel_source_function_runs_as_often_as_it_is_told(
+def test_a_parallel_source_function_has_the_set_parallelism(
     env: StreamExecutionEnvironment,
 ) -> None:
     stream = env.add_source(ParallelTicks(), "ticks")
@@ -116,7 +118,7 @@ def test_a_declared_type_makes_rows_of_tuples(env: StreamExecutionEnvironment) -
     assert records_of(unnamed) == [Row(f0="a", f1=1)]
 
 
-def test_from_elements_takes_them_one_by_one(env: StreamExecutionEnvironment) -> None:
+def test_from_elements_takes_elements_as_arguments(env: StreamExecutionEnvironment) -> None:
     stream = env.from_elements("a", "b")
     assert records_of(stream) == ["a", "b"]
     assert isinstance(source_of(stream).spec, InputFormatSourceSpec)
@@ -136,7 +138,7 @@ def test_from_data_is_a_new_source_that_may_be_parallel(env: StreamExecutionEnvi
     assert env.from_data(1, type_info=Types.LONG()).get_type() == Types.LONG()
 
 
-def test_from_sequence(env: StreamExecutionEnvironment) -> None:
+def test_from_sequence_adds_a_number_sequence_source(env: StreamExecutionEnvironment) -> None:
     source = source_of(env.from_sequence(3, 8))
     assert source.name == "Sequence Source"
     assert isinstance(source.spec, SourceSpec)
@@ -144,7 +146,7 @@ def test_from_sequence(env: StreamExecutionEnvironment) -> None:
     assert (source.spec.source.start, source.spec.source.end) == (3, 8)
 
 
-def test_generate_sequence_is_the_old_parallel_source(env: StreamExecutionEnvironment) -> None:
+def test_generate_sequence_adds_a_legacy_parallel_source(env: StreamExecutionEnvironment) -> None:
     source = source_of(env.generate_sequence(3, 8))
     assert source.name == "Sequence Source (Deprecated)"
     assert isinstance(source.spec, LegacySourceSpec)
@@ -152,11 +154,13 @@ def test_generate_sequence_is_the_old_parallel_source(env: StreamExecutionEnviro
     assert not source.spec.is_bounded
 
 
-def test_a_text_is_a_collection_of_its_characters(env: StreamExecutionEnvironment) -> None:
+def test_from_collection_of_a_string_has_its_characters(env: StreamExecutionEnvironment) -> None:
     assert records_of(env.from_collection("abc")) == ["a", "b", "c"]
 
 
-def test_read_text_file(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
+def test_read_text_file_adds_a_source_of_the_lines_of_a_file(
+    env: StreamExecutionEnvironment, tmp_path: Path
+) -> None:
     source = source_of(env.read_text_file(str(tmp_path / "a.txt"), "latin-1"))
     assert source.name == "Text File Source"
     assert isinstance(source.spec, SourceSpec)
@@ -180,7 +184,7 @@ def test_read_text_file(env: StreamExecutionEnvironment, tmp_path: Path) -> None
         ("from_data", ([],), ValueError),
     ],
 )
-def test_what_is_no_source_is_refused_at_the_call(
+def test_sources_of_the_wrong_kind_are_refused_at_the_call(
     env: StreamExecutionEnvironment, call: str, arguments: Any, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=rf"{call}\(\) \(test_environment_sources.py:|{call}"):

@@ -79,7 +79,7 @@ def titled(line: Any) -> str:
         *(lambda x: "a" if x else "b", lambda x: x + "!", lambda x: "%s!" % x),  # noqa: UP031 - what is tested
     ],
 )
-def test_a_flat_map_that_returns_a_text_is_warned_of(function: Any) -> None:
+def test_a_flat_map_that_returns_a_string_causes_a_warning(function: Any) -> None:
     lines = environment().from_collection(["ab"])
     with pytest.warns(
         UserWarning, match=r"flat_map\(\) \(test_.*\.py:\d+\): .* returns a text, and each"
@@ -94,11 +94,11 @@ def test_a_flat_map_that_returns_a_text_is_warned_of(function: Any) -> None:
         *(lambda x: [x] + SIZES[x], lambda x: "a" if x else [x]),
     ],
 )
-def test_other_flat_maps_are_not(function: Any) -> None:
+def test_flat_maps_that_return_lists_or_unknown_values_cause_no_warning(function: Any) -> None:
     environment().from_collection(["ab"]).flat_map(function)  # a warning would be an error
 
 
-def test_a_map_that_returns_a_generator_is_warned_of_and_named_where_it_is_sent() -> None:
+def test_a_map_that_returns_a_generator_causes_a_warning_and_an_error() -> None:
     numbers = environment().from_collection([3])
     with pytest.warns(
         UserWarning,
@@ -124,7 +124,9 @@ def test_a_map_that_returns_a_generator_is_warned_of_and_named_where_it_is_sent(
         (Types.INT(), "x", "'x' is declared as INT, and is a str"),
     ],
 )
-def test_numbers_do_not_wrap(declared: Any, value: Any, said: str) -> None:
+def test_numbers_that_do_not_fit_their_declared_type_are_an_error(
+    declared: Any, value: Any, said: str
+) -> None:
     stream = environment().from_collection([0]).map(lambda _: value, declared)
     with pytest.raises((OverflowError, TypeError), match=said):
         collected(stream)
@@ -144,7 +146,7 @@ def test_a_max_parallelism_below_the_parallelism_names_the_operator(is_keyed: bo
         collected(stream)
 
 
-def test_a_field_that_the_type_does_not_have_is_refused_at_once() -> None:
+def test_an_aggregation_refuses_a_field_that_its_type_does_not_have() -> None:
     pairs = environment().from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
     keyed = pairs.key_by(lambda pair: pair[0])
     with pytest.raises(ValueError, match=r"sum\(\) .* have no field 5; their fields are 0 to 1"):
@@ -159,7 +161,7 @@ def test_a_field_that_the_type_does_not_have_is_refused_at_once() -> None:
         rows.sum("cuont")
 
 
-def test_a_field_that_windows_do_not_have_is_refused_at_once() -> None:
+def test_a_window_aggregation_refuses_a_field_that_its_type_does_not_have() -> None:
     pairs = environment().from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
     windows = pairs.key_by(lambda pair: pair[0]).count_window(2)
     with pytest.raises(ValueError, match=r"max\(\) .* have no field 2; their fields are 0 to 1"):
@@ -203,7 +205,7 @@ class Yields(
         (lambda stream: stream.map(YieldsWhenCalled()), "map"),
     ],
 )
-def test_a_method_that_yields_where_one_result_is_expected_is_refused(call: Any, said: str) -> None:
+def test_a_generator_is_refused_for_a_method_with_one_result(call: Any, said: str) -> None:
     with pytest.raises(
         TypeError,
         match=rf"^{said}\(\) \(test_inputs.*\.py:\d+\): 'Yields.*' is a generator function",
@@ -216,7 +218,7 @@ class YieldsWhenCalled:
         yield value
 
 
-def test_a_field_that_a_record_does_not_have_is_named() -> None:
+def test_a_field_that_a_record_does_not_have_is_named_in_the_error() -> None:
     pairs = environment().from_collection([("a", 1)]).key_by(lambda pair: pair[0])
     with pytest.raises(TypeError, match=r"\('a', 1\) has no field 5; it has 2, counted from 0"):
         collected(pairs.sum(5))
@@ -235,7 +237,7 @@ def test_a_field_that_a_record_does_not_have_is_named() -> None:
         (lambda keyed: keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).sum(5), "no field 5"),
     ],
 )  # fmt: skip
-def test_a_missing_field_is_found_at_the_first_record_of_a_key(
+def test_an_aggregation_of_a_missing_field_fails_at_the_first_record(
     result: Any, text: str, inlined: str, mode: RuntimeExecutionMode
 ) -> None:
     env = environment(**{"opchain.codegen.inline": inlined})
@@ -252,7 +254,7 @@ def test_a_missing_field_is_found_at_the_first_record_of_a_key(
     )
 
 
-def test_many_tasks_in_one_process_are_warned_of(
+def test_many_tasks_in_one_process_cause_a_warning(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_job, "MANY_TASKS", 10)
@@ -270,7 +272,7 @@ def lines_of(path: Path, policy: Any = None, charset: str = "UTF-8") -> Any:
     return environment().from_source(builder.build(), WatermarkStrategy.no_watermarks(), "lines")
 
 
-def test_text_that_is_not_utf_8_is_replaced_counted_and_warned_of(
+def test_text_that_is_not_utf_8_is_replaced_and_counted_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "lines.txt"
@@ -376,7 +378,7 @@ def test_messages_of_kafka_that_are_not_utf_8_are_counted_or_malformed() -> None
     assert context.errors == [1, 1]
 
 
-def test_a_setting_that_is_no_duration_is_said_once() -> None:
+def test_a_setting_that_is_not_a_duration_is_an_error_of_one_sentence() -> None:
     with pytest.raises(ValueError, match="'soon' is not a duration: expected") as raised:
         environment(**{"execution.checkpointing.interval": "soon"})
     assert str(raised.value).count("not a duration") == 1
@@ -390,7 +392,9 @@ def test_a_setting_that_is_no_duration_is_said_once() -> None:
         ("state.backend.type", "rockdb", "'rockdb': no such value. .* `rocksdb` on the disks"),
     ],
 )
-def test_a_setting_says_which_values_it_takes(key: str, value: str, said: str) -> None:
+def test_an_invalid_setting_is_an_error_that_lists_valid_values(
+    key: str, value: str, said: str
+) -> None:
     with pytest.raises(ValueError, match=f"configuration key '{key}'.*{said}") as raised:
         environment(**{key: value})
     assert str(raised.value).count(" is not ") <= 1
@@ -400,7 +404,7 @@ def is_full(*_: Any) -> Any:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "part"
     stream = file_system_of(str(path)).create(str(path))
     with Path("/dev/full").open("wb") as full:
@@ -440,7 +444,7 @@ class Unseen(FlatMapFunction[Any, Any]):
         (Unseen(), "'one'"),
     ],
 )
-def test_a_text_that_a_flat_map_returns_at_run_time_is_warned_of_once(
+def test_a_flat_map_that_returns_strings_at_run_time_warns_once(
     function: Any, example: str, generates: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     env = environment(**{"opchain.codegen.enabled": generates})
@@ -456,7 +460,7 @@ def test_a_text_that_a_flat_map_returns_at_run_time_is_warned_of_once(
     ("function", "given"),
     [(lambda number: SIZES[number], 1), (str.split, "a b"), (lambda text: text.split(), "a b")],
 )
-def test_a_list_at_run_time_is_not(
+def test_a_flat_map_that_returns_lists_at_run_time_causes_no_warning(
     function: Any, given: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     collected(environment().from_collection([given, given]).flat_map(function))
@@ -479,7 +483,7 @@ class Periodic(KeyedProcessFunction[Any, Any, Any]):
 
 @pytest.mark.parametrize("generates", ["true", "false"])
 @pytest.mark.parametrize("domain", ["event", "processing"])
-def test_timers_that_timers_register_are_warned_of_in_batch_mode(
+def test_timers_registered_by_timers_cause_a_warning_in_batch_mode(
     domain: str, generates: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     env = environment(**{"opchain.codegen.enabled": generates})

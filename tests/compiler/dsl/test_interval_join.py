@@ -39,7 +39,7 @@ def spec_of(stream: Any) -> IntervalJoinSpec:
     return stream.transformation.spec
 
 
-def test_both_inputs_are_keyed_once_more_by_the_same_keys(
+def test_interval_join_partitions_both_inputs_by_their_keys(
     env: StreamExecutionEnvironment,
     left: KeyedStream[int, int],
     right: KeyedStream[int, str],
@@ -65,7 +65,7 @@ def test_both_inputs_are_keyed_once_more_by_the_same_keys(
         (timedelta(seconds=-1), Duration.of_seconds(2)),
     ],
 )
-def test_the_bounds_are_any_spans(
+def test_interval_join_takes_any_kind_of_duration_as_bounds(
     left: KeyedStream[int, int], right: KeyedStream[int, str], span: Any
 ) -> None:
     spec = spec_of(left.interval_join(right).in_event_time().between(*span).process(Pair()))
@@ -74,7 +74,7 @@ def test_the_bounds_are_any_spans(
     assert spec.upper_inclusive
 
 
-def test_bounds_may_be_left_out_and_late_records_kept(
+def test_interval_join_can_exclude_bounds_and_output_late_records(
     left: KeyedStream[int, int], right: KeyedStream[int, str]
 ) -> None:
     late_left, late_right = OutputTag[int]("left"), OutputTag[str]("right")
@@ -91,7 +91,7 @@ def test_bounds_may_be_left_out_and_late_records_kept(
     assert (spec.left_late_tag, spec.right_late_tag) == (late_left, late_right)
 
 
-def test_an_empty_interval_is_refused(
+def test_interval_join_refuses_an_empty_interval(
     left: KeyedStream[int, int], right: KeyedStream[int, str]
 ) -> None:
     with pytest.raises(ValueError, match="the lower bound, 2 ms, is above the upper bound, 1 ms"):
@@ -101,7 +101,7 @@ def test_an_empty_interval_is_refused(
         point.lower_bound_exclusive().process(Pair())
 
 
-def test_the_other_stream_must_be_keyed_too(
+def test_interval_join_needs_a_keyed_stream_of_the_same_environment(
     env: StreamExecutionEnvironment, left: KeyedStream[int, int]
 ) -> None:
     stream: Any = env.from_collection(["a"])
@@ -112,7 +112,7 @@ def test_the_other_stream_must_be_keyed_too(
         left.interval_join(far)
 
 
-def test_the_kind_of_time_is_that_of_the_last_call(
+def test_interval_join_uses_the_kind_of_time_of_the_last_call(
     left: KeyedStream[int, int], right: KeyedStream[int, str]
 ) -> None:
     for join, is_event_time in (
@@ -124,7 +124,7 @@ def test_the_kind_of_time_is_that_of_the_last_call(
         assert stream.transformation.spec.is_event_time is is_event_time  # type: ignore[attr-defined]
 
 
-def test_what_does_not_fit_is_refused_at_the_call(
+def test_interval_join_refuses_arguments_of_the_wrong_kind_at_the_call(
     left: KeyedStream[int, int], right: KeyedStream[int, str]
 ) -> None:
     joined: Any = left.interval_join(right).between(-1, 1)

@@ -47,7 +47,9 @@ def windowed(env: StreamExecutionEnvironment) -> Any:
 
 
 @pytest.mark.parametrize("function", [Pair(), Both(), lambda first, second: f"{first}{second}"])
-def test_a_join_is_a_co_group_over_pairs(windowed: Any, function: Any) -> None:
+def test_join_is_a_co_group_that_passes_each_pair_to_the_function(
+    windowed: Any, function: Any
+) -> None:
     added = windowed.trigger(CountTrigger.of(2)).apply(function).transformation
     assert isinstance(added, OperatorTransformation)
     assert isinstance(added.spec, WindowSpec)
@@ -58,6 +60,8 @@ def test_a_join_is_a_co_group_over_pairs(windowed: Any, function: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [Group(), abs, None, Pair])
-def test_a_function_of_the_wrong_kind_is_refused(windowed: Any, function: Any) -> None:
+def test_apply_of_a_window_join_refuses_a_function_of_the_wrong_kind(
+    windowed: Any, function: Any
+) -> None:
     with pytest.raises(TypeError, match=r"apply\(\) \(test_joined_streams.py:"):
         windowed.apply(function)

@@ -52,7 +52,7 @@ def operator(stream: DataStream[Any]) -> OperatorTransformation:
     return stream.transformation
 
 
-def test_a_key_by_is_a_hash_partitioning_with_the_state_key(keyed: KeyedStream[int, int]) -> None:
+def test_key_by_adds_a_hash_partitioning_with_the_state_key(keyed: KeyedStream[int, int]) -> None:
     transformation = keyed.transformation
     assert isinstance(transformation, PartitionTransformation)
     assert transformation.partitioner.kind is PartitionerKind.HASH
@@ -68,7 +68,7 @@ def test_a_key_by_is_a_hash_partitioning_with_the_state_key(keyed: KeyedStream[i
         (lambda stream: stream.reduce(max), "Keyed Reduce", ReduceSpec),
     ],
 )
-def test_an_operation_is_keyed(
+def test_an_operation_on_a_keyed_stream_is_keyed(
     keyed: KeyedStream[int, int], call: Any, name: str, kind: type
 ) -> None:
     added = operator(call(keyed))
@@ -83,7 +83,7 @@ def test_operations_of_plain_streams_stay_keyed(keyed: KeyedStream[int, int]) ->
         assert stream.state_key is None
 
 
-def test_the_outer_key_counts(keyed: KeyedStream[int, int]) -> None:
+def test_of_two_key_by_calls_the_last_one_counts(keyed: KeyedStream[int, int]) -> None:
     outer = keyed.key_by(lambda value: value % 3)
     assert outer.transformation.inputs == (keyed.transformation,)
     assert operator(outer.map(abs)).key_bys == (outer.state_key,)
@@ -91,7 +91,7 @@ def test_the_outer_key_counts(keyed: KeyedStream[int, int]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sum", "min", "max", "min_by", "max_by"])
-def test_a_rolling_aggregate_is_a_reduce_of_one_field(
+def test_a_rolling_aggregation_is_a_reduce_of_one_field(
     keyed: KeyedStream[int, int], kind: str
 ) -> None:
     added = operator(getattr(keyed, kind)("size"))
@@ -103,7 +103,9 @@ def test_a_rolling_aggregate_is_a_reduce_of_one_field(
 
 
 @pytest.mark.parametrize("field", [1.5, None, True])
-def test_a_field_is_an_index_or_a_name(keyed: KeyedStream[int, int], field: Any) -> None:
+def test_a_rolling_aggregation_needs_a_field_index_or_name(
+    keyed: KeyedStream[int, int], field: Any
+) -> None:
     with pytest.raises(TypeError, match=r"sum.*the field is .* it must be an int or a str"):
         keyed.sum(field)
 
@@ -126,17 +128,17 @@ def test_a_count_window_needs_a_size(keyed: KeyedStream[int, int], size: int, sl
 @pytest.mark.parametrize(
     "call", ["shuffle", "rebalance", "rescale", "forward", "global_", "broadcast"]
 )
-def test_no_partitioning_replaces_the_key(keyed: KeyedStream[int, int], call: str) -> None:
+def test_partitioning_a_keyed_stream_is_refused(keyed: KeyedStream[int, int], call: str) -> None:
     with pytest.raises(GraphError, match=rf"{call}.*partitioned by its key \(key_by at test_keyed"):
         getattr(keyed, call)()
 
 
-def test_a_custom_partitioning_does_not_either(keyed: KeyedStream[int, int]) -> None:
+def test_partition_custom_on_a_keyed_stream_is_refused(keyed: KeyedStream[int, int]) -> None:
     with pytest.raises(GraphError, match=r"call partition_custom\(\) before key_by\(\)"):
         keyed.partition_custom(min, abs)
 
 
-def test_a_reduce_keeps_the_type_of_the_records(env: StreamExecutionEnvironment) -> None:
+def test_reduce_keeps_the_declared_type_of_the_records(env: StreamExecutionEnvironment) -> None:
     stream = env.from_collection([1], Types.LONG()).key_by(abs)
     assert stream.reduce(max).get_type() == stream.sum().get_type() == Types.LONG()
 
@@ -150,12 +152,16 @@ def test_a_reduce_keeps_the_type_of_the_records(env: StreamExecutionEnvironment)
         lambda stream: stream.window("5 s"),
     ],
 )
-def test_what_does_not_fit_is_refused_at_the_call(keyed: KeyedStream[int, int], call: Any) -> None:
+def test_operations_on_keyed_streams_refuse_wrong_arguments_at_the_call(
+    keyed: KeyedStream[int, int], call: Any
+) -> None:
     with pytest.raises(TypeError, match=r"test_keyed_stream.py"):
         call(keyed)
 
 
-def test_records_stay_and_state_is_keyed(env: StreamExecutionEnvironment) -> None:
+def test_reinterpret_as_keyed_stream_keys_state_without_an_exchange(
+    env: StreamExecutionEnvironment,
+) -> None:
     stream = env.from_sequence(1, 3).key_by(abs).reduce(max)
     keyed = DataStreamUtils.reinterpret_as_keyed_stream(stream, abs, Types.LONG())
     assert isinstance(keyed, KeyedStream)
@@ -170,7 +176,9 @@ def test_records_stay_and_state_is_keyed(env: StreamExecutionEnvironment) -> Non
     assert keyed.state_key.key_type == Types.LONG()
 
 
-def test_what_does_not_fit_is_refused(env: StreamExecutionEnvironment) -> None:
+def test_reinterpret_as_keyed_stream_refuses_wrong_arguments(
+    env: StreamExecutionEnvironment,
+) -> None:
     reinterpret: Any = DataStreamUtils.reinterpret_as_keyed_stream
     with pytest.raises(TypeError, match="the stream is 5"):
         reinterpret(5, abs)

@@ -20,7 +20,7 @@ class Total(MapPartitionFunction[int, int]):
 
 
 @pytest.mark.parametrize("function", [Total(), lambda values: [sum(values)]])
-def test_without_key_it_has_the_parallelism_of_its_input_and_never_chains(
+def test_full_window_partition_without_key_keeps_parallelism_and_never_chains(
     env: StreamExecutionEnvironment, function: Any
 ) -> None:
     mapped = env.from_sequence(1, 3).map(abs).set_parallelism(2)
@@ -34,7 +34,9 @@ def test_without_key_it_has_the_parallelism_of_its_input_and_never_chains(
     assert env.get_transformations()[-1] is added
 
 
-def test_with_key_it_is_a_window_per_key(env: StreamExecutionEnvironment) -> None:
+def test_full_window_partition_with_key_is_a_window_per_key(
+    env: StreamExecutionEnvironment,
+) -> None:
     keyed = env.from_sequence(1, 3).key_by(abs)
     added = keyed.full_window_partition().map_partition(Total()).transformation
     assert isinstance(added, OperatorTransformation)
@@ -47,7 +49,7 @@ def test_with_key_it_is_a_window_per_key(env: StreamExecutionEnvironment) -> Non
 
 
 @pytest.mark.parametrize("function", [None, Total, lambda first, second: [first, second]])
-def test_a_function_of_the_wrong_kind_is_refused(
+def test_map_partition_refuses_a_function_of_the_wrong_kind(
     env: StreamExecutionEnvironment, function: Any
 ) -> None:
     with pytest.raises(TypeError, match=r"map_partition\(\) \(test_partition_window.py:"):

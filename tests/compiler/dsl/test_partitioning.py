@@ -30,7 +30,7 @@ def partitioning(stream: DataStream[Any]) -> PartitionTransformation:
 
 
 @pytest.mark.parametrize("call", KINDS)
-def test_a_partitioner_is_a_transformation_that_is_not_registered(
+def test_a_partitioning_is_not_registered_as_an_operator(
     env: StreamExecutionEnvironment, mapped: DataStream[int], call: str
 ) -> None:
     transformation = partitioning(getattr(mapped, call)())
@@ -52,7 +52,9 @@ class Even(Partitioner[int]):
 
 
 @pytest.mark.parametrize("partitioner", [Even(), lambda key, count: key % count])
-def test_a_custom_partitioner_comes_with_its_key(mapped: DataStream[int], partitioner: Any) -> None:
+def test_partition_custom_takes_a_partitioner_and_a_key_selector(
+    mapped: DataStream[int], partitioner: Any
+) -> None:
     chosen = partitioning(mapped.partition_custom(partitioner, abs)).partitioner
     assert (chosen.kind, type(chosen.custom)) == (PartitionerKind.CUSTOM, type(partitioner))
     assert chosen.key_by is not None
@@ -60,7 +62,7 @@ def test_a_custom_partitioner_comes_with_its_key(mapped: DataStream[int], partit
 
 
 @pytest.mark.parametrize(("partitioner", "selector"), [(None, abs), (Even(), None), (abs, abs)])
-def test_a_custom_partitioner_of_the_wrong_kind_is_refused(
+def test_partition_custom_refuses_arguments_of_the_wrong_kind(
     mapped: DataStream[int], partitioner: Any, selector: Any
 ) -> None:
     with pytest.raises(TypeError, match="partition_custom"):
@@ -77,7 +79,7 @@ def test_an_internal_partitioner_and_an_exchange_mode_can_be_set(mapped: DataStr
     assert transformation.exchange_mode is ExchangeMode.PIPELINED
 
 
-def test_a_partitioner_by_key_takes_the_key_of_the_stream_or_its_own(
+def test_partition_by_hash_uses_the_key_of_the_stream_or_a_given_one(
     mapped: DataStream[int],
 ) -> None:
     kind = PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH
@@ -92,14 +94,16 @@ def test_a_partitioner_by_key_takes_the_key_of_the_stream_or_its_own(
 @pytest.mark.parametrize(
     ("kind", "mode"), [("HASH", ExchangeMode.BATCH), (PartitionerKind.GLOBAL, "BATCH")]
 )
-def test_a_partition_of_the_wrong_kind_is_refused(
+def test_partition_refuses_arguments_of_the_wrong_kind(
     mapped: DataStream[int], kind: Any, mode: Any
 ) -> None:
     with pytest.raises(TypeError, match="partition"):
         mapped.partition(kind, exchange_mode=mode)
 
 
-def test_broadcast_with_states_gives_a_broadcast_stream(mapped: DataStream[int]) -> None:
+def test_broadcast_with_state_descriptors_returns_a_broadcast_stream(
+    mapped: DataStream[int],
+) -> None:
     rules, limits = MapStateDescriptor("rules"), MapStateDescriptor("limits")
     broadcast = mapped.broadcast(rules, limits)
     assert broadcast.broadcast_state_descriptors == [rules, limits]

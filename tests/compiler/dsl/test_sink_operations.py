@@ -21,7 +21,7 @@ def numbers(env: StreamExecutionEnvironment) -> DataStream[int]:
     return env.from_sequence(1, 3)
 
 
-def test_a_sink_of_sink_to(env: StreamExecutionEnvironment, numbers: DataStream[int]) -> None:
+def test_sink_to_adds_a_sink(env: StreamExecutionEnvironment, numbers: DataStream[int]) -> None:
     sink = DiscardingSink()
     added = numbers.sink_to(sink).transformation
     assert isinstance(added, SinkTransformation)
@@ -30,7 +30,7 @@ def test_a_sink_of_sink_to(env: StreamExecutionEnvironment, numbers: DataStream[
     assert (added.parallelism, added.parallelism_configured) == (4, False)
 
 
-def test_a_sink_is_told_the_declared_type(numbers: DataStream[int]) -> None:
+def test_sink_to_passes_the_declared_type_to_the_sink(numbers: DataStream[int]) -> None:
     class Typed(DiscardingSink):
         record_type: Any = None
 
@@ -46,7 +46,9 @@ def test_a_sink_is_told_the_declared_type(numbers: DataStream[int]) -> None:
     assert typed.spec.sink.record_type == Types.STRING()
 
 
-def test_a_sink_of_add_sink(env: StreamExecutionEnvironment, numbers: DataStream[int]) -> None:
+def test_add_sink_adds_a_legacy_sink(
+    env: StreamExecutionEnvironment, numbers: DataStream[int]
+) -> None:
     added = numbers.add_sink(DiscardingSinkFunction()).transformation
     assert isinstance(added, OperatorTransformation)
     assert env.get_transformations() == [added]
@@ -55,7 +57,7 @@ def test_a_sink_of_add_sink(env: StreamExecutionEnvironment, numbers: DataStream
     assert isinstance(added.spec.function, DiscardingSinkFunction)
 
 
-def test_sinks_on_keyed_streams_know_the_key(numbers: DataStream[int]) -> None:
+def test_a_sink_on_a_keyed_stream_has_the_key(numbers: DataStream[int]) -> None:
     keyed = numbers.key_by(abs)
     new, old = keyed.sink_to(DiscardingSink()), keyed.add_sink(DiscardingSinkFunction())
     assert isinstance(new.transformation, SinkTransformation)
@@ -68,7 +70,7 @@ def test_sinks_on_keyed_streams_know_the_key(numbers: DataStream[int]) -> None:
     ("call", "name", "to_stderr"),
     [("print", "Print to Std. Out", False), ("print_to_err", "Print to Std. Err", True)],
 )
-def test_print_is_a_legacy_sink(
+def test_print_adds_a_legacy_sink(
     numbers: DataStream[int], call: str, name: str, to_stderr: bool
 ) -> None:
     sink = getattr(numbers, call)("numbers")
@@ -79,7 +81,7 @@ def test_print_is_a_legacy_sink(
     assert getattr(numbers, call)().transformation.spec.function.sink_identifier == ""
 
 
-def test_print_knows_the_declared_type(numbers: DataStream[int]) -> None:
+def test_print_uses_the_declared_type(numbers: DataStream[int]) -> None:
     spec: Any = numbers.map(str, Types.STRING()).print().transformation
     assert spec.spec.function.record_type == Types.STRING()
 
@@ -94,14 +96,14 @@ def test_print_knows_the_declared_type(numbers: DataStream[int]) -> None:
         ("print", 5),
     ],
 )
-def test_a_sink_of_the_wrong_kind_is_refused(
+def test_sink_to_and_add_sink_refuse_sinks_of_the_wrong_kind(
     numbers: DataStream[int], call: str, argument: Any
 ) -> None:
     with pytest.raises(TypeError, match=rf"{call}\(\) \(test_sink_operations.py:"):
         getattr(numbers, call)(argument)
 
 
-def test_collecting_adds_a_sink_that_is_found_by_its_uid(
+def test_collect_async_adds_a_sink_with_a_uid(
     env: StreamExecutionEnvironment, numbers: DataStream[int]
 ) -> None:
     numbers.collect_async()
@@ -113,7 +115,7 @@ def test_collecting_adds_a_sink_that_is_found_by_its_uid(
     assert (added.parallelism, added.parallelism_configured) == (1, True)
 
 
-def test_collected_records_are_read_from_the_job(numbers: DataStream[int]) -> None:
+def test_execute_and_collect_runs_a_job_with_its_own_sink(numbers: DataStream[int]) -> None:
     with capturing() as capture:
         with numbers.execute_and_collect() as records:
             assert list(records) == []
@@ -134,7 +136,7 @@ def test_collected_records_are_read_from_the_job(numbers: DataStream[int]) -> No
         ((3,), TypeError, "the job's name is 3"),
     ],
 )
-def test_a_wrong_name_or_limit_adds_no_sink(
+def test_execute_and_collect_with_a_wrong_argument_adds_no_sink(
     env: StreamExecutionEnvironment,
     numbers: DataStream[int],
     arguments: Any,
@@ -147,7 +149,7 @@ def test_a_wrong_name_or_limit_adds_no_sink(
     assert env.get_transformations() == []
 
 
-def test_collected_records_wait_for_the_job(numbers: DataStream[int]) -> None:
+def test_reading_collect_async_before_its_job_starts_is_an_error(numbers: DataStream[int]) -> None:
     collected = numbers.collect_async()
     with pytest.raises(
         GraphError,

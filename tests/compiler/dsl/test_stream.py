@@ -20,7 +20,7 @@ def test_a_stream_knows_its_environment_id_and_parallelism(env: StreamExecutionE
     assert stream.state_key is None
 
 
-def test_transform_adds_an_operator_with_its_line(env: StreamExecutionEnvironment) -> None:
+def test_transform_adds_an_operator_with_its_call_site(env: StreamExecutionEnvironment) -> None:
     stream = env.from_sequence(1, 3)
     mapped = stream.transform(MapSpec(abs), Types.LONG(), name="absolute", parallelism=3)
     transformation = mapped.transformation
@@ -32,7 +32,7 @@ def test_transform_adds_an_operator_with_its_line(env: StreamExecutionEnvironmen
     assert mapped.get_type() == Types.LONG()
 
 
-def test_the_parallelism_is_that_of_the_environment_at_the_call(
+def test_an_operator_has_the_environments_parallelism_at_the_call(
     env: StreamExecutionEnvironment,
 ) -> None:
     before = env.from_sequence(1, 3).map(abs)
@@ -41,7 +41,7 @@ def test_the_parallelism_is_that_of_the_environment_at_the_call(
     assert (before.get_parallelism(), after.get_parallelism()) == (4, 7)
 
 
-def test_a_stream_prints_its_operator_and_line(env: StreamExecutionEnvironment) -> None:
+def test_repr_of_a_stream_has_its_operator_and_line(env: StreamExecutionEnvironment) -> None:
     assert "<DataStream of 'Map' (test_stream.py:" in repr(env.from_sequence(1, 3).map(abs))
 
 
@@ -68,26 +68,28 @@ ATTRIBUTES: dict[str, tuple[Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("setter", ATTRIBUTES)
-def test_a_setter_sets_and_gives_the_stream_back(mapped: DataStream[int], setter: str) -> None:
+def test_setters_of_a_stream_return_the_stream(mapped: DataStream[int], setter: str) -> None:
     argument, attribute, expected = ATTRIBUTES[setter]
     assert getattr(mapped, setter)(argument) is mapped
     assert getattr(mapped.transformation, attribute) == expected
 
 
-def test_chaining_is_set_without_arguments(mapped: DataStream[int]) -> None:
+def test_start_new_chain_and_disable_chaining_set_the_chaining_strategy(
+    mapped: DataStream[int],
+) -> None:
     assert mapped.transformation.chaining_strategy is ChainingStrategy.ALWAYS
     assert mapped.start_new_chain().transformation.chaining_strategy is ChainingStrategy.HEAD
     assert mapped.disable_chaining().transformation.chaining_strategy is ChainingStrategy.NEVER
 
 
-def test_the_environments_parallelism_is_not_configured_and_a_set_one_is(
+def test_only_a_parallelism_set_on_the_operator_counts_as_configured(
     mapped: DataStream[int],
 ) -> None:
     assert not mapped.transformation.parallelism_configured
     assert mapped.set_parallelism(4).transformation.parallelism_configured
 
 
-def test_a_forced_operator_takes_no_other_parallelism(mapped: DataStream[int]) -> None:
+def test_force_non_parallel_refuses_another_parallelism(mapped: DataStream[int]) -> None:
     transformation = mapped.force_non_parallel().transformation
     assert (transformation.parallelism, transformation.max_parallelism) == (1, 1)
     mapped.set_parallelism(1).set_max_parallelism(1)
@@ -97,7 +99,7 @@ def test_a_forced_operator_takes_no_other_parallelism(mapped: DataStream[int]) -
         mapped.set_max_parallelism(2)
 
 
-def test_a_group_with_resources_is_registered(
+def test_a_slot_sharing_group_with_resources_is_registered(
     env: StreamExecutionEnvironment, mapped: DataStream[int]
 ) -> None:
     group = SlotSharingGroup.builder("gpu").set_cpu_cores(1).set_task_heap_memory_mb(8).build()
@@ -127,7 +129,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("setter", "value", "error", "message"), WRONG)
-def test_a_wrong_value_is_refused_at_the_call_with_the_users_line(
+def test_setters_of_a_stream_refuse_wrong_values_with_the_users_line(
     mapped: DataStream[int], setter: str, value: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as refused:
@@ -147,7 +149,7 @@ NO_OPERATORS = {
 @pytest.mark.parametrize(
     "setter", [*ATTRIBUTES, "start_new_chain", "force_non_parallel", "get_name"]
 )
-def test_what_is_no_operator_has_no_attributes(
+def test_partitionings_and_side_outputs_have_no_setters_of_operators(
     mapped: DataStream[int], what: str, setter: str
 ) -> None:
     stream = NO_OPERATORS[what](mapped)

@@ -18,7 +18,9 @@ def env() -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment()
 
 
-def test_what_leads_to_it_alone_leaves_the_program(env: StreamExecutionEnvironment) -> None:
+def test_to_dataframe_moves_its_own_operators_out_of_the_program(
+    env: StreamExecutionEnvironment,
+) -> None:
     shared = env.from_sequence(1, 3).map(lambda n: n).name("shared")
     shared.print()
     with capturing() as capture:
@@ -34,21 +36,23 @@ def test_what_leads_to_it_alone_leaves_the_program(env: StreamExecutionEnvironme
     )
 
 
-def test_the_schema_comes_from_the_declared_type(env: StreamExecutionEnvironment) -> None:
+def test_to_dataframe_takes_the_schema_from_the_declared_type(
+    env: StreamExecutionEnvironment,
+) -> None:
     with capturing() as capture:
         env.from_sequence(1, 3).map(lambda n: n, Types.INT()).to_dataframe()
     sink: Any = capture.jobs[0].program.transformations[0]
     assert sink.spec.sink.schema_json == "integer"
 
 
-def test_while_planning_without_spark_nothing_can_be_asked(env: StreamExecutionEnvironment) -> None:
+def test_a_dataframe_of_a_planned_program_refuses_actions(env: StreamExecutionEnvironment) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=r"DataFrame\.show \(.*\): the program is only being planned"
     ):
         PlannedDataFrame().show()
 
 
-def test_records_that_say_nothing(env: StreamExecutionEnvironment) -> None:
+def test_to_dataframe_refuses_a_stream_without_columns(env: StreamExecutionEnvironment) -> None:
     with pytest.raises(
         GraphError, match=r"to_dataframe\(\) .*: 'Map' .* has no declared record type"
     ):
@@ -58,7 +62,9 @@ def test_records_that_say_nothing(env: StreamExecutionEnvironment) -> None:
 
 
 @pytest.mark.parametrize("schema", [5, ["a", "b"], {"a": "int"}])
-def test_what_is_no_schema(env: StreamExecutionEnvironment, schema: Any) -> None:
+def test_to_dataframe_refuses_a_schema_of_the_wrong_kind(
+    env: StreamExecutionEnvironment, schema: Any
+) -> None:
     with pytest.raises(
         TypeError, match=r"to_dataframe\(\) .* takes a type of pyspark.sql.types, or DDL"
     ):

@@ -33,7 +33,7 @@ def sinks_of(stream: DataStream[Any]) -> list[Any]:
     return stream.get_execution_environment().get_transformations()
 
 
-def test_while_planning_the_program_goes_on_to_its_job() -> None:
+def test_planning_a_program_continues_after_a_streaming_dataframe() -> None:
     with capturing() as capture:
         stream = endless(checkpoints="/checkpoints").map(lambda n: n).uid("evens/odd")
         dataframe = stream.to_dataframe("bigint")
@@ -51,7 +51,7 @@ def test_while_planning_the_program_goes_on_to_its_job() -> None:
     assert "odd" not in folder
 
 
-def test_the_folder_is_that_of_the_uid_or_the_one_that_is_named() -> None:
+def test_a_streaming_dataframe_writes_to_the_folder_of_its_uid_or_a_given_one() -> None:
     with capturing():
         plain = endless(checkpoints="/checkpoints").uid("numbers")
         plain.to_dataframe("bigint")
@@ -60,7 +60,7 @@ def test_the_folder_is_that_of_the_uid_or_the_one_that_is_named() -> None:
     assert folders == ["/checkpoints/dataframes/numbers", "/else/where"]
 
 
-def test_two_dataframes_of_one_folder_are_refused() -> None:
+def test_two_streaming_dataframes_with_the_same_folder_are_refused() -> None:
     with capturing():
         stream = endless(checkpoints="/checkpoints").uid("numbers")
         stream.to_dataframe("bigint")
@@ -70,20 +70,20 @@ def test_two_dataframes_of_one_folder_are_refused() -> None:
             stream.to_dataframe("bigint")
 
 
-def test_checkpoints_need_a_name_that_stays() -> None:
+def test_a_streaming_dataframe_with_checkpoints_needs_a_uid() -> None:
     with capturing(), pytest.raises(GraphError, match=r"'Map' .* has no uid; a job"):
         endless(checkpoints="/checkpoints").map(lambda n: n).to_dataframe("bigint")
     with capturing():
         endless().map(lambda n: n).to_dataframe("bigint")
 
 
-def test_this_process_has_no_dataframes() -> None:
+def test_to_dataframe_is_refused_in_process() -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"execution.target = local"):
         endless(target="local").to_dataframe("bigint")
 
 
 @pytest.mark.parametrize("argument", [{"path": "/files"}, {"options": {}}])
-def test_a_bounded_stream_has_no_files(argument: Any) -> None:
+def test_to_dataframe_of_a_bounded_stream_refuses_a_folder(argument: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     with pytest.raises(GraphError, match="is bounded, so its DataFrame needs no files"):
         env.from_sequence(1, 3).to_dataframe("bigint", **argument)

@@ -193,7 +193,7 @@ def mypy(tmp_path_factory: pytest.TempPathFactory) -> Mypy:
     return run
 
 
-def test_mistakes_are_found_where_they_are(mypy: Mypy) -> None:
+def test_mypy_finds_mistakes_at_their_lines(mypy: Mypy) -> None:
     found: dict[int, set[str]] = defaultdict(set)
     for line in mypy(CASES):
         if matched := ERROR.search(line):
@@ -221,13 +221,15 @@ def short(revealed: str) -> str:
     return joined.replace(" [ ", "[").replace(" ]", "]").replace(" , ", ", ")
 
 
-def test_a_right_program_passes_with_exact_types(mypy: Mypy, tmp_path: Path) -> None:
+def test_mypy_accepts_a_correct_program_with_exact_types(mypy: Mypy, tmp_path: Path) -> None:
     lines = mypy(written(tmp_path, PROGRAM))
     assert [line for line in lines if "error:" in line] == []
     assert [short(line) for line in lines if "Revealed type" in line] == REVEALED
 
 
 @pytest.mark.parametrize(("program", "error"), WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_program_is_told(mypy: Mypy, tmp_path: Path, program: str, error: str) -> None:
+def test_mypy_reports_an_error_in_a_wrong_program(
+    mypy: Mypy, tmp_path: Path, program: str, error: str
+) -> None:
     lines = mypy(written(tmp_path, program))
     assert [line for line in lines if "error:" in line and line.endswith(error)]

@@ -31,14 +31,18 @@ def window(env: StreamExecutionEnvironment) -> WindowDefinition[int, Any]:
     return WindowDefinition(env, TumblingEventTimeWindows.of(Time.seconds(5)))
 
 
-def test_an_untouched_window_has_the_assigners_trigger(window: WindowDefinition[int, Any]) -> None:
+def test_a_window_without_settings_has_the_assigners_trigger(
+    window: WindowDefinition[int, Any],
+) -> None:
     spec = window.spec(reduce=max)
     assert isinstance(spec.trigger, EventTimeTrigger)
     assert (spec.evictor, spec.allowed_lateness_ms, spec.late_tag) == (None, 0, None)
     assert (spec.reduce, spec.aggregate, spec.function, spec.is_all) == (max, None, None, False)
 
 
-def test_what_is_set_is_in_the_operator(window: WindowDefinition[int, Any]) -> None:
+def test_trigger_evictor_lateness_and_late_tag_are_in_the_window_spec(
+    window: WindowDefinition[int, Any],
+) -> None:
     trigger, evictor, tag = CountTrigger.of(3), CountEvictor.of(2), OutputTag[int]("late")
     returned = window.trigger(trigger).evictor(evictor).allowed_lateness(7)
     assert returned.side_output_late_data(tag) is window
@@ -54,11 +58,13 @@ def test_what_is_set_is_in_the_operator(window: WindowDefinition[int, Any]) -> N
 @pytest.mark.parametrize(
     "lateness", [2000, Time.seconds(2), Duration.of_seconds(2), timedelta(seconds=2)]
 )
-def test_lateness_is_any_span(window: WindowDefinition[int, Any], lateness: Any) -> None:
+def test_allowed_lateness_takes_any_kind_of_duration(
+    window: WindowDefinition[int, Any], lateness: Any
+) -> None:
     assert window.allowed_lateness(lateness).spec().allowed_lateness_ms == 2000
 
 
-def test_a_window_is_named_by_its_assigner_and_described_in_full(
+def test_a_window_has_the_assigners_name_and_a_full_description(
     env: StreamExecutionEnvironment, window: WindowDefinition[int, Any]
 ) -> None:
     assert window.operator_name() == "TumblingEventTimeWindows"
@@ -76,7 +82,7 @@ def test_a_window_is_named_by_its_assigner_and_described_in_full(
     )
 
 
-def test_taking_over_copies_all_but_the_assigner(
+def test_take_over_copies_all_settings_except_the_assigner(
     env: StreamExecutionEnvironment, window: WindowDefinition[int, Any]
 ) -> None:
     window.trigger(CountTrigger.of(3)).allowed_lateness(7)
@@ -114,7 +120,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("setter", WRONG)
-def test_a_wrong_value_is_refused_at_the_call(
+def test_setters_of_a_window_refuse_wrong_values(
     window: WindowDefinition[int, Any], setter: str
 ) -> None:
     value, error, message = WRONG[setter]
@@ -122,12 +128,16 @@ def test_a_wrong_value_is_refused_at_the_call(
         getattr(window, setter)(value)
 
 
-def test_a_lateness_that_is_no_span_is_refused(window: WindowDefinition[int, Any]) -> None:
+def test_allowed_lateness_refuses_a_value_that_is_not_a_duration(
+    window: WindowDefinition[int, Any],
+) -> None:
     with pytest.raises(TypeError, match="a span of time is"):
         window.allowed_lateness(1.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("assigner", [5000, EventTimeTrigger(), TumblingEventTimeWindows])
-def test_what_is_no_assigner_is_refused(env: StreamExecutionEnvironment, assigner: Any) -> None:
+def test_a_window_refuses_an_assigner_of_the_wrong_kind(
+    env: StreamExecutionEnvironment, assigner: Any
+) -> None:
     with pytest.raises(TypeError, match=r"the window is .* it must be a WindowAssigner"):
         WindowDefinition(env, assigner)

@@ -93,7 +93,7 @@ def test_a_window_is_one_keyed_operator(
 
 
 @pytest.mark.parametrize("behind", [None, Whole(), WithContext()])
-def test_a_reduce_may_have_a_function_behind_it(
+def test_reduce_takes_an_optional_window_function(
     windowed: WindowedStream[int, int, Any], behind: Any
 ) -> None:
     _, spec = window_of(windowed.reduce(max, behind))
@@ -101,7 +101,7 @@ def test_a_reduce_may_have_a_function_behind_it(
 
 
 @pytest.mark.parametrize("behind", [None, Whole(), WithContext()])
-def test_an_aggregate_may_have_a_function_behind_it(
+def test_aggregate_takes_an_optional_window_function(
     windowed: WindowedStream[int, int, Any], behind: Any
 ) -> None:
     added, spec = window_of(
@@ -113,7 +113,9 @@ def test_an_aggregate_may_have_a_function_behind_it(
     assert added.output_type == Types.STRING()
 
 
-def test_apply_and_process_get_all_records(windowed: WindowedStream[int, int, Any]) -> None:
+def test_apply_and_process_take_functions_over_all_records(
+    windowed: WindowedStream[int, int, Any],
+) -> None:
     assert isinstance(window_of(windowed.apply(Whole()))[1].function, Whole)
     assert isinstance(window_of(windowed.process(WithContext()))[1].function, WithContext)
 
@@ -125,7 +127,7 @@ def test_apply_and_process_get_all_records(windowed: WindowedStream[int, int, An
     assert added.description == "Window(TumblingEventTimeWindows(5000), EventTimeTrigger, plain)"
 
 
-def test_a_lone_reduce_keeps_the_type_of_the_records(
+def test_reduce_without_a_function_keeps_the_declared_type(
     windowed: WindowedStream[int, int, Any],
 ) -> None:
     assert windowed.get_input_type() == Types.LONG()
@@ -147,7 +149,7 @@ def test_a_lone_reduce_keeps_the_type_of_the_records(
         ("process", (max,)),
     ],
 )
-def test_a_function_of_the_wrong_kind_is_refused(
+def test_windowed_streams_refuse_functions_of_the_wrong_kind(
     windowed: WindowedStream[int, int, Any], call: str, arguments: Any
 ) -> None:
     with pytest.raises(TypeError, match=rf"{call}\(\) \(test_windowed_stream.py:"):
@@ -164,7 +166,7 @@ def test_a_function_of_the_wrong_kind_is_refused(
         ("max_by", [("a", 3, "2nd"), ("b", 5, "4th")]),
     ],
 )
-def test_one_field_is_aggregated(
+def test_window_aggregations_aggregate_one_field(
     env: StreamExecutionEnvironment, method: str, expected: list[Any]
 ) -> None:
     records = [("a", 2, "1st"), ("a", 3, "2nd"), ("a", 1, "3rd"), ("b", 5, "4th")]
@@ -178,7 +180,9 @@ def test_one_field_is_aggregated(
     assert list(whole.execute_and_collect()) == expected[:1]
 
 
-def test_of_equal_extremes_the_first_or_the_last_is_chosen(env: StreamExecutionEnvironment) -> None:
+def test_max_by_takes_the_first_or_the_last_of_equal_records(
+    env: StreamExecutionEnvironment,
+) -> None:
     in_order(env)
     stream = env.from_collection([(1, "1st"), (1, "2nd"), (0, "3rd"), (1, "4th")])
     windows = [
@@ -189,7 +193,9 @@ def test_of_equal_extremes_the_first_or_the_last_is_chosen(env: StreamExecutionE
     assert sorted(found) == [(1, "1st"), (1, "4th")]
 
 
-def test_aggregations_are_described_as_flink_does(windowed: WindowedStream[int, int, Any]) -> None:
+def test_window_aggregations_have_flinks_descriptions(
+    windowed: WindowedStream[int, int, Any],
+) -> None:
     assert windowed.sum().transformation.description == (
         "Window(TumblingEventTimeWindows(5000), EventTimeTrigger, SumAggregator, PassThroughWindowFunction)"
     )

@@ -25,7 +25,9 @@ class ByUser(KeySelector[int, int]):
 
 
 @pytest.mark.parametrize("kind", PartitionerKind)
-def test_forwards_stay_and_some_are_pointwise(kind: PartitionerKind) -> None:
+def test_partitioner_kinds_know_whether_they_are_forward_or_pointwise(
+    kind: PartitionerKind,
+) -> None:
     assert kind.is_forward is (kind in FORWARDS)
     assert Partitioner(kind).is_forward is kind.is_forward
     assert kind.is_pointwise is (kind in FORWARDS or kind is PartitionerKind.RESCALE)
@@ -36,7 +38,7 @@ def test_forwards_stay_and_some_are_pointwise(kind: PartitionerKind) -> None:
     ("selector", "name"),
     [(user, "user"), (lambda x: x, "key"), (ByUser(), "ByUser"), (itemgetter(0), "itemgetter")],
 )
-def test_a_key_is_called_after_its_selector(selector: object, name: str) -> None:
+def test_a_key_has_the_name_of_its_selector(selector: object, name: str) -> None:
     assert KeyBy(selector).name == name
     assert KeyBy(selector, name="mine").name == "mine"
 

@@ -44,7 +44,7 @@ def graph() -> StreamGraph:
     return made
 
 
-def test_edges_keep_the_order_in_which_they_came(graph: StreamGraph) -> None:
+def test_edges_keep_the_order_in_which_they_were_added(graph: StreamGraph) -> None:
     assert [each.index for each in graph.out_edges(1)] == [0, 1, 2]
     assert [each.index for each in graph.in_edges(3)] == [0, 2, 3]
     assert [each.index for each in graph.edges()] == [3, 0, 1, 2]
@@ -58,13 +58,13 @@ def test_nodes_keep_their_order_and_sources_are_sorted(graph: StreamGraph) -> No
     assert graph.node(3).label == "'op 3' (clicks.py:3)"
 
 
-def test_networkx_sees_the_same_graph(graph: StreamGraph) -> None:
+def test_the_networkx_view_has_the_same_nodes_and_edges(graph: StreamGraph) -> None:
     assert nx.ancestors(graph.graph, 3) == {1, 2}
     assert graph.graph.number_of_edges(1, 3) == 2
     assert graph.graph.edges[1, 3, 2]["edge"] is graph.edge(2)
 
 
-def test_an_edge_shows_in_lists_that_were_read_before(graph: StreamGraph) -> None:
+def test_an_added_edge_appears_in_lists_that_were_read_before(graph: StreamGraph) -> None:
     assert len(graph.out_edges(4)) == len(graph.in_edges(4)) - 1
     graph.add_node(node(5))
     graph.add_edge(edge(4, 4, 5))
@@ -72,14 +72,14 @@ def test_an_edge_shows_in_lists_that_were_read_before(graph: StreamGraph) -> Non
     assert [each.index for each in graph.in_edges(5)] == [4]
 
 
-def test_ids_and_indexes_are_used_once(graph: StreamGraph) -> None:
+def test_a_node_id_or_an_edge_index_cannot_be_added_twice(graph: StreamGraph) -> None:
     with pytest.raises(AssertionError, match="stream node 3 exists"):
         graph.add_node(node(3))
     with pytest.raises(AssertionError, match="edge index 7 is out of order"):
         graph.add_edge(edge(7, 1, 4))
 
 
-def test_what_is_not_there_is_a_lookup_error(graph: StreamGraph) -> None:
+def test_an_unknown_node_or_edge_is_a_lookup_error(graph: StreamGraph) -> None:
     with pytest.raises(KeyError):
         graph.node(9)
     with pytest.raises(IndexError):

@@ -62,7 +62,7 @@ def test_the_job_graph_is_the_quotient_by_its_chains() -> None:
     assert nx.is_isomorphic(quotient, nx.DiGraph(graph))
 
 
-def test_drawing_goes_on_after_a_look() -> None:
+def test_operators_can_be_added_after_get_job_graph() -> None:
     env = environment()
     before = len(env.get_job_graph().vertices)
     env.from_sequence(1, 2).print()

@@ -62,7 +62,7 @@ def test_a_parallelism_below_one_is_refused(parallelism: int) -> None:
 
 @pytest.mark.parametrize("value", ["2", 2.0, None, True])
 @pytest.mark.parametrize("method", ["set_parallelism", "set_max_parallelism"])
-def test_a_number_must_be_an_int(method: str, value: Any) -> None:
+def test_parallelism_must_be_an_int(method: str, value: Any) -> None:
     with pytest.raises(TypeError, match=r"'parse' \(clicks.py:14\): .* must be an int"):
         getattr(operator(), method)(value)
 
@@ -80,7 +80,7 @@ def test_a_max_parallelism_out_of_bounds_is_refused(max_parallelism: int) -> Non
         operator().set_max_parallelism(max_parallelism)
 
 
-def test_what_is_forced_to_one_subtask_stays_there() -> None:
+def test_force_non_parallel_refuses_a_parallelism_above_1() -> None:
     made = operator()
     made.force_non_parallel()
     made.set_parallelism(1)
@@ -119,7 +119,7 @@ def test_an_operator_has_a_key_or_none_per_input() -> None:
     assert (keyed.key_bys, keyed.is_keyed) == ((None, key), True)
 
 
-def test_what_leaves_no_node_takes_the_parallelism_of_its_stream() -> None:
+def test_virtual_transformations_have_the_parallelism_of_their_input() -> None:
     made = operator(parallelism_configured=True)
     partitioner = Partitioner(PartitionerKind.REBALANCE)
     virtual = [
@@ -137,11 +137,11 @@ def line() -> int:
     return sys._getframe(1).f_lineno
 
 
-def test_a_call_site_prints_as_file_and_line() -> None:
+def test_a_call_site_is_shown_as_file_and_line() -> None:
     assert str(CallSite("/somewhere/jobs/clicks.py", 14)) == "clicks.py:14"
 
 
-def test_the_caller_is_the_user() -> None:
+def test_the_call_site_is_the_users_line() -> None:
     assert user_call_site() == CallSite(__file__, line())
 
 
@@ -156,14 +156,14 @@ def test_the_caller_is_the_user() -> None:
         lambda stream: stream.rebalance(),
     ],
 )
-def test_the_dsl_s_own_frames_are_passed_over(draw: Any) -> None:
+def test_the_call_site_skips_frames_of_the_dsl(draw: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     drawn = draw(env.from_sequence(1, 2))
     found = getattr(drawn, "transformation", None) or env.get_transformations()[-1]
     assert found.call_site == CallSite(__file__, draw.__code__.co_firstlineno)
 
 
-def test_a_call_of_several_lines_is_where_it_is_made() -> None:
+def test_the_call_site_of_a_call_over_several_lines_is_one_of_them() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     first = line() + 2
     stream = (

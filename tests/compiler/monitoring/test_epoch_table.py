@@ -51,7 +51,9 @@ PHASES = {"waiting": 400.0, "tasks": 1584.6, "checkpoint": 23.5, "commit": 0.3}
         ({"watermark": None}, "0 held"),
     ],
 )
-def test_a_line_says_what_matters(changes: dict[str, Any], expected: str) -> None:
+def test_an_epoch_line_has_its_main_numbers_on_one_line(
+    changes: dict[str, Any], expected: str
+) -> None:
     line = epoch_line(replace(PROGRESS, **changes))
     assert line.endswith(expected)
     assert "\n" not in line
@@ -107,7 +109,9 @@ LEFT = {
 
 
 @pytest.mark.parametrize("width", LEFT)
-def test_a_narrow_terminal_gives_up_columns_before_names(tmp_path: Path, width: int) -> None:
+def test_on_a_narrow_terminal_the_table_drops_columns_before_names(
+    tmp_path: Path, width: int
+) -> None:
     run = EpochRun(lambda env: seen(given(env, "a name of 26 characters  x"), "seen"), tmp_path)
     outcome = run.run().outcome
     run.close()
@@ -128,7 +132,9 @@ def test_a_narrow_terminal_gives_up_columns_before_names(tmp_path: Path, width: 
 
 
 @pytest.mark.parametrize(("busy", "is_coloured"), [(0.97, True), (0.5, False)])
-def test_colour_is_for_what_stands_out(tmp_path: Path, busy: float, is_coloured: bool) -> None:
+def test_the_epoch_table_colours_only_unusual_values(
+    tmp_path: Path, busy: float, is_coloured: bool
+) -> None:
     run = EpochRun(lambda env: seen(given(env, "words"), "seen"), tmp_path)
     outcome = run.run(words=["a"]).outcome
     run.close()

@@ -40,7 +40,7 @@ def finished_job() -> StartedJob:
     return job
 
 
-def test_a_file_gets_plain_ascii(capsys: Any) -> None:
+def test_the_table_of_a_finished_job_is_plain_ascii_in_a_file(capsys: Any) -> None:
     job = finished_job()
     capsys.readouterr()
     show_finished([job])
@@ -52,7 +52,9 @@ def test_a_file_gets_plain_ascii(capsys: Any) -> None:
     assert "\x1b" not in captured.err
 
 
-def test_a_terminal_gets_colours_and_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_a_finished_job_fits_the_terminal_and_has_colours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     job = finished_job()
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -65,7 +67,7 @@ def test_a_terminal_gets_colours_and_its_width(monkeypatch: pytest.MonkeyPatch) 
     assert any(set(line) == {"─", " "} and len(line) == 100 for line in lines)
 
 
-def test_only_finished_jobs_are_shown(capsys: Any) -> None:
+def test_no_table_is_shown_for_a_failed_job(capsys: Any) -> None:
     job = finished_job()
     capsys.readouterr()
     client: Any = job.client
@@ -74,7 +76,7 @@ def test_only_finished_jobs_are_shown(capsys: Any) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_the_first_page_has_the_given_name_and_the_others_a_number(tmp_path: Path) -> None:
+def test_pages_of_further_jobs_have_a_number_in_their_file_name(tmp_path: Path) -> None:
     job = finished_job()
     write_pages([JobWatch(job), JobWatch(job)], tmp_path / "plan.v1.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.v1-2.html", "plan.v1.html"]
@@ -98,9 +100,7 @@ def stopped_job(tmp_path: Path) -> StartedJob:
     return StartedJob("words", client, finished_job().plan)
 
 
-def test_what_a_job_without_end_has_counted_is_shown_when_it_is_stopped(
-    tmp_path: Path, capsys: Any
-) -> None:
+def test_the_metrics_of_a_stopped_unbounded_job_are_shown(tmp_path: Path, capsys: Any) -> None:
     job = stopped_job(tmp_path)
     capsys.readouterr()
     show_finished([job])
@@ -110,7 +110,7 @@ def test_what_a_job_without_end_has_counted_is_shown_when_it_is_stopped(
     assert [cell for cell in row.split() if cell.isdecimal()][:2] == ["1", "3"]  # tasks, records
 
 
-def test_a_job_that_had_nothing_to_do_has_no_table(capsys: Any) -> None:
+def test_a_job_without_metrics_has_no_table(capsys: Any) -> None:
     client = JobRun(JobOutcome, stop=lambda: None).start()
     client.get_job_execution_result().result(60)
     show_finished([StartedJob("words", client, finished_job().plan)])

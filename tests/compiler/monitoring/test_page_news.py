@@ -51,7 +51,7 @@ def words(
     return epochs, history, started, let_go
 
 
-def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path) -> None:
+def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path) -> None:
     epochs, history, started, _ = words(tmp_path)
     news = PageNews(JobWatch(started))
     first = news.take()
@@ -92,7 +92,7 @@ def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path
     epochs.close()
 
 
-def test_a_job_that_failed_names_the_vertex_and_what_was_raised(tmp_path: Path) -> None:
+def test_job_watch_reports_the_vertex_and_the_error_of_a_failed_job(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path, fail=True)
     watch = JobWatch(started)
     started.client.start()
@@ -110,7 +110,7 @@ def test_a_job_that_failed_names_the_vertex_and_what_was_raised(tmp_path: Path) 
     epochs.close()
 
 
-def test_a_job_that_is_first_looked_at_after_its_end_had_begun(tmp_path: Path) -> None:
+def test_job_watch_reports_the_state_of_a_job_that_has_already_ended(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path)
     started.client.start()
     started.client.cancel().result(60)
@@ -119,7 +119,7 @@ def test_a_job_that_is_first_looked_at_after_its_end_had_begun(tmp_path: Path) -
     epochs.close()
 
 
-def test_failures_that_restarts_followed_stay_with_their_place_and_command(tmp_path: Path) -> None:
+def test_job_watch_keeps_failures_that_were_followed_by_restarts(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path)
     client = started.client
     assert isinstance(client, JobRun)
@@ -161,7 +161,7 @@ def test_failures_that_restarts_followed_stay_with_their_place_and_command(tmp_p
     epochs.close()
 
 
-def test_settings_have_their_keys_and_values(tmp_path: Path) -> None:
+def test_job_watch_reports_settings_by_key(tmp_path: Path) -> None:
     epochs, _, started, _ = words(tmp_path)
     settings = {setting["key"]: setting for setting in settings_of(started)}
     assert settings["parallelism.default"]["value"] == "1"
@@ -175,7 +175,7 @@ def inverse(number: int) -> float:
     return 1 / number
 
 
-def test_a_failure_in_process_has_the_lines_of_the_program() -> None:
+def test_job_watch_reports_a_failure_with_lines_of_the_program() -> None:
     local = Configuration().set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(local)
     env.from_collection([0]).map(inverse).print()
@@ -199,7 +199,7 @@ class Stages:
         return [StageProgress("read", 1, done=1), StageProgress("count", 2, running=1, done=1)]
 
 
-def test_a_bounded_job_tells_how_many_tasks_are_done() -> None:
+def test_job_watch_reports_the_finished_tasks_of_a_bounded_job() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_parallelism(2)
     env.from_collection([1]).rebalance().map(str).print()
@@ -213,7 +213,7 @@ def test_a_bounded_job_tells_how_many_tasks_are_done() -> None:
     assert [len(vertex["subtasks"]) for vertex in news["numbers"].values()] == [1, 2]
 
 
-def test_a_bounded_job_has_its_numbers_at_the_end() -> None:
+def test_job_watch_reports_the_metrics_of_a_bounded_job_at_its_end() -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

@@ -45,7 +45,7 @@ def status(address: str, path: str, **headers: str) -> int:
         return answer.status
 
 
-def test_pages_are_those_of_the_jobs_that_were_started() -> None:
+def test_the_server_has_a_page_for_each_started_job() -> None:
     jobs: list[StartedJob] = []
     with serving_pages(jobs, 0) as address:
         with asked(address, "/") as answer:
@@ -62,7 +62,7 @@ def test_pages_are_those_of_the_jobs_that_were_started() -> None:
         assert status(address, "/elsewhere") == 404
 
 
-def test_prometheus_reads_the_metrics_of_jobs_that_run() -> None:
+def test_the_server_exports_metrics_of_running_jobs_for_prometheus() -> None:
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
     let_go = threading.Event()
@@ -84,7 +84,7 @@ def test_prometheus_reads_the_metrics_of_jobs_that_run() -> None:
     assert states["flink_jobmanager_job_runningState"].labels["job_name"]
 
 
-def test_only_this_machine_by_its_own_name_is_answered() -> None:
+def test_the_server_refuses_requests_with_a_foreign_host_header() -> None:
     with serving_pages([], 0) as address:
         port = address.rsplit(":", 1)[1].rstrip("/")
         assert status(address, "/", Host=f"localhost:{port}") == 200
@@ -92,7 +92,7 @@ def test_only_this_machine_by_its_own_name_is_answered() -> None:
         assert status(address, "/", Host=f"evil.example:{port}") == 403
 
 
-def test_news_come_until_the_job_has_ended() -> None:
+def test_the_server_sends_news_until_the_job_has_ended() -> None:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
@@ -110,7 +110,7 @@ def test_news_come_until_the_job_has_ended() -> None:
         assert answer.read().strip() == b""
 
 
-def test_a_job_that_fails_is_over_too() -> None:
+def test_the_server_reports_the_end_of_a_failed_job() -> None:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
@@ -130,7 +130,7 @@ def test_a_job_that_fails_is_over_too() -> None:
 @pytest.mark.parametrize(
     "query", ["", "?token=", "?token=wrong", "?token=right%00", "?other=right"]
 )
-def test_only_who_knows_the_token_reads(path: str, query: str) -> None:
+def test_the_server_refuses_reads_without_the_token(path: str, query: str) -> None:
     client = JobRun(JobOutcome, lambda: None).start()
     client.get_job_execution_result().result(60)
     with serving_pages([job(client)], 0, "right") as address:
@@ -143,7 +143,7 @@ def test_only_who_knows_the_token_reads(path: str, query: str) -> None:
 
 @pytest.mark.parametrize("token", ["", "wrong"])
 @pytest.mark.parametrize("served", ["", "right"])
-def test_only_who_knows_the_token_cancels(token: str, served: str) -> None:
+def test_the_server_refuses_to_cancel_without_the_token(token: str, served: str) -> None:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
@@ -167,7 +167,7 @@ def test_only_who_knows_the_token_cancels(token: str, served: str) -> None:
     let_go.set()
 
 
-def test_a_run_is_saved_as_one_file() -> None:
+def test_the_server_offers_a_run_as_one_file() -> None:
     client = JobRun(JobOutcome, lambda: None).start()
     client.get_job_execution_result().result(60)
     with (
@@ -181,7 +181,7 @@ def test_a_run_is_saved_as_one_file() -> None:
     assert '"status":"finished"' in page
 
 
-def test_a_port_that_is_taken_is_an_error() -> None:
+def test_a_port_that_is_in_use_is_an_error() -> None:
     with serving_pages([], 0) as address:
         port = int(address.rsplit(":", 1)[1].rstrip("/"))
         with pytest.raises(CommandError, match=f"port {port}.*pass another port to --serve"):
@@ -198,7 +198,7 @@ def event(answer: http.client.HTTPResponse) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["/" + "9" * 5000, "/1234567890", "/\u00b2", "/-1", "/1/news/x"])
-def test_a_number_that_is_none_is_not_found(path: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_malformed_job_number_is_not_found(path: str, capfd: pytest.CaptureFixture[str]) -> None:
     with serving_pages([job(JobRun(JobOutcome, lambda: None))], 0) as address:
         port = int(address.rsplit(":", 1)[1].rstrip("/"))
         with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
@@ -210,7 +210,7 @@ def test_a_number_that_is_none_is_not_found(path: str, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: lo"])
-def test_a_request_that_does_not_come_ends(
+def test_a_request_that_is_never_sent_times_out(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], sent: bytes
 ) -> None:
     monkeypatch.setattr(_Handler, "timeout", 0.2)

@@ -40,7 +40,7 @@ HALF = StageProgress("count x4", 4, running=1, done=2, records=800)
 NOT_YET = StageProgress("count x4", 4)
 
 
-def test_a_stage_is_logged_once_when_it_is_done() -> None:
+def test_a_finished_stage_is_logged_once() -> None:
     lines: list[str] = []
     log = ProgressLines(lines.append)
     log.begin("job 'words' begins")
@@ -57,7 +57,7 @@ def test_a_stage_is_logged_once_when_it_is_done() -> None:
     ]
 
 
-def test_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     rows = TerminalRows(TerminalArea(terminal))
     rows.show("job", [FIRST, HALF])
@@ -67,7 +67,7 @@ def test_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> N
     assert max(map(len, (first, second))) == 80
 
 
-def test_a_stage_that_runs_has_its_records_and_how_many_come_in_a_second(
+def test_the_row_of_a_running_stage_has_its_records_and_their_rate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     terminal, now = terminal_of(monkeypatch), 100.0
@@ -82,7 +82,7 @@ def test_a_stage_that_runs_has_its_records_and_how_many_come_in_a_second(
     )
 
 
-def test_without_a_terminal_a_stage_that_runs_has_a_line_every_ten_seconds(
+def test_without_a_terminal_a_running_stage_is_logged_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, lines = 0.0, []
@@ -109,7 +109,7 @@ def test_without_a_terminal_a_stage_that_runs_has_a_line_every_ten_seconds(
         (200, r"count the clicks of each user x4 +[━╺╸]{20} 2/4 tasks 800 records +0:00"),
     ],
 )
-def test_on_a_narrow_terminal_names_stay_longest(
+def test_on_a_narrow_terminal_rows_drop_other_columns_before_names(
     monkeypatch: pytest.MonkeyPatch, width: int, expected: str
 ) -> None:
     terminal = terminal_of(monkeypatch)
@@ -119,13 +119,15 @@ def test_on_a_narrow_terminal_names_stay_longest(
     assert re.fullmatch(expected, terminal.shown().strip())
 
 
-def test_time_does_not_run_before_a_stage_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_that_has_not_started_shows_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     TerminalRows(TerminalArea(terminal)).show("job", [NOT_YET])
     assert re.fullmatch(r"count x4 +━+ 0/4 tasks *\n", terminal.shown())
 
 
-def test_times_go_on_when_rows_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_is_drawn_again_shows_the_time_since_its_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terminal, now = terminal_of(monkeypatch), 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     rows = TerminalRows(TerminalArea(terminal))
@@ -173,7 +175,7 @@ def test_each_epoch_is_logged_once(history: EpochHistory) -> None:
     ]
 
 
-def test_without_new_epochs_a_line_is_not_written_again(history: EpochHistory) -> None:
+def test_no_epoch_line_is_repeated_without_a_new_epoch(history: EpochHistory) -> None:
     lines: list[str] = []
     log = ProgressLines(lines.append, period_s=0.0)
     log.begin("begins")
@@ -182,7 +184,7 @@ def test_without_new_epochs_a_line_is_not_written_again(history: EpochHistory) -
     assert [line.partition(" of ")[0] for line in lines] == ["begins", "epoch 2"]
 
 
-def test_an_epoch_is_drawn_once_and_again_when_the_rows_had_to_go(
+def test_an_epoch_row_is_drawn_again_only_after_it_was_cleared(
     monkeypatch: pytest.MonkeyPatch, history: EpochHistory
 ) -> None:
     terminal = terminal_of(monkeypatch)
@@ -198,7 +200,7 @@ def test_an_epoch_is_drawn_once_and_again_when_the_rows_had_to_go(
     assert "  epoch 2" in terminal.shown()
 
 
-def test_the_epoch_that_runs_has_a_line(
+def test_the_running_epoch_has_a_row(
     monkeypatch: pytest.MonkeyPatch, history: EpochHistory
 ) -> None:
     terminal = terminal_of(monkeypatch)
@@ -223,7 +225,7 @@ env.execute("numbers")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
-def test_a_real_terminal_shows_rows_and_then_the_table_alone(tmp_path: Path) -> None:
+def test_a_terminal_shows_rows_during_the_job_and_then_only_the_table(tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     until_shown = f"while not __import__('os').path.exists({str(shown)!r}): Event().wait(0.02)"
     program = PROGRAM.replace("Event().wait(0.1)", until_shown)
@@ -254,7 +256,7 @@ def test_a_real_terminal_shows_rows_and_then_the_table_alone(tmp_path: Path) -> 
         (200, ["tasks", "records in", "records out", "bytes in", "bytes out", "busy", "skew"]),
     ],
 )
-def test_names_stay_on_real_terminals_of_every_width(
+def test_names_are_shown_on_terminals_of_every_width(
     tmp_path: Path, width: int, left: list[str]
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("wait(0.1)", "wait(0)"), "utf-8")
@@ -293,7 +295,7 @@ def _read_all(terminal: int, awaited: str, then: Callable[[], None]) -> str:
             then()
 
 
-def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
+def test_option_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
     write(PROGRAM)
     done = run("run", "--local", "--quiet", "-v", "clicks.py")
     assert "opchain.job: job 'numbers' is running" in done.stderr
@@ -304,9 +306,7 @@ def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_terminal_there_is_a_line_at_the_start_and_for_each_stage(
-    write: Any, run: Any
-) -> None:
+def test_without_a_terminal_the_start_and_each_stage_are_logged(write: Any, run: Any) -> None:
     write(PROGRAM.replace("wait(0.1)", "wait(0.4)"))
     done = run("run", "--local", "clicks.py")
     said, _, table = done.stderr.partition("\n\n")
@@ -342,7 +342,7 @@ class TwoJobs:
         pass
 
 
-def test_each_of_several_jobs_begins_and_the_one_that_still_runs_is_shown(
+def test_of_several_jobs_the_running_one_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(progress, "BEGINS_AFTER_S", 0.0)

@@ -11,7 +11,7 @@ from terminal import terminal_of
 from opchain.compiler.monitoring.progress import terminal_area
 
 
-def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_output_of_the_program_stays_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     with terminal_area() as area:
         area.draw("two rows")
@@ -27,7 +27,9 @@ def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPat
     assert sys.stdout is terminal
 
 
-def test_drawing_waits_until_a_line_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_drawn_only_after_a_complete_line_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terminal = terminal_of(monkeypatch)
     with terminal_area() as area:
         sys.stdout.write("half a line")
@@ -38,7 +40,7 @@ def test_drawing_waits_until_a_line_has_ended(monkeypatch: pytest.MonkeyPatch) -
         assert terminal.shown().splitlines() == ["half a line and the rest", "rows"]
 
 
-def test_a_pipe_beside_the_terminal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stdout_that_is_a_pipe_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal_of(monkeypatch)
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stdout", pipe)
@@ -56,7 +58,7 @@ def test_a_pipe_beside_the_terminal_is_left_alone(monkeypatch: pytest.MonkeyPatc
         ),
     ],
 )
-def test_sparks_own_bar_stays_away_unless_it_is_wanted(
+def test_sparks_progress_bar_is_off_unless_it_is_set(
     monkeypatch: pytest.MonkeyPatch, before: str, after: str
 ) -> None:
     terminal_of(monkeypatch)
@@ -65,7 +67,7 @@ def test_sparks_own_bar_stays_away_unless_it_is_wanted(
         assert os.environ["PYSPARK_SUBMIT_ARGS"] == after
 
 
-def test_an_interrupt_is_echoed_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_echo_of_ctrl_c_is_on_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal writes ^C where the cursor is. After a line as wide as the terminal it would begin another row."""
     terminal = terminal_of(monkeypatch)
     with terminal_area() as area:

@@ -72,7 +72,9 @@ def programs(env: Any, compiled: Any, **keys: Any) -> dict[str, VertexProgram]:
     return {vertex.operators[0].name: vertex for vertex in job.vertices}
 
 
-def test_a_chain_is_a_tree_by_parents_and_tags(env: Any, source: Any, compiled: Any) -> None:
+def test_operators_of_a_chain_have_parents_and_output_tags(
+    env: Any, source: Any, compiled: Any
+) -> None:
     processed = source(env, "in").process(Splits())
     processed.map(int).name("main")
     processed.get_side_output(OutputTag("side")).map(int).name("side").map(int).name("end")
@@ -88,7 +90,7 @@ def test_a_chain_is_a_tree_by_parents_and_tags(env: Any, source: Any, compiled: 
     assert all("test_assemble_programs.py" in op.call_site for op in vertex.operators[1:])
 
 
-def test_an_exchange_fits_at_both_ends(env: Any, source: Any, compiled: Any) -> None:
+def test_the_two_ends_of_an_exchange_match(env: Any, source: Any, compiled: Any) -> None:
     numbers = source(env, "in").set_parallelism(3)
     numbers.rescale().map(int).name("end").set_parallelism(6).set_max_parallelism(12)
     vertices = programs(env, compiled)
@@ -102,7 +104,7 @@ def test_an_exchange_fits_at_both_ends(env: Any, source: Any, compiled: Any) -> 
     assert (output.label, edge.label) == ("end (rescale)", "Source: in -> end (rescale)")
 
 
-def test_inputs_are_numbered_and_legs_of_a_union_share_one(
+def test_inputs_are_numbered_and_streams_of_a_union_share_a_number(
     env: Any, source: Any, compiled: Any
 ) -> None:
     left, right = source(env, "l"), source(env, "r").rebalance().union(source(env, "s"))
@@ -114,7 +116,7 @@ def test_inputs_are_numbered_and_legs_of_a_union_share_one(
     assert only.shipping is Shipping.FORWARD
 
 
-def test_every_partitioner_is_shipped_somehow() -> None:
+def test_every_partitioner_has_a_ship_strategy() -> None:
     assert set(SHIPPING) == set(PartitionerKind)
     assert set(SHIPPING.values()) == set(Shipping)
 
@@ -137,7 +139,7 @@ def test_keys_are_selectors_with_the_hash_of_their_type(
     assert vertices["b"].operators[0].keys == (key,)
 
 
-def test_a_custom_partitioner_brings_its_key(env: Any, source: Any, compiled: Any) -> None:
+def test_a_custom_partitioner_has_its_key_selector(env: Any, source: Any, compiled: Any) -> None:
     source(env, "in").partition_custom(max, itemgetter(0)).map(int)
     (output,) = programs(env, compiled)["Source: in"].outputs
     assert output.custom_partitioner is max
@@ -155,7 +157,7 @@ def test_a_custom_partitioner_brings_its_key(env: Any, source: Any, compiled: An
         ("env", Sum(), False),
     ],
 )
-def test_batch_mode_combines_what_needs_no_opening(
+def test_batch_mode_combines_with_functions_that_need_no_open(
     request: pytest.FixtureRequest,
     source: Any,
     compiled: Any,
@@ -171,14 +173,16 @@ def test_batch_mode_combines_what_needs_no_opening(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("function", [Sum(), OpenedSum(), ClosedSum()])
-def test_a_rich_reduce_sums_in_batch_mode_all_the_same(function: Any, form: str) -> None:
+def test_a_rich_reduce_gives_correct_sums_in_batch_mode(function: Any, form: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 6).key_by(lambda x: x % 2).reduce(function), "sums")
 
     assert sorted(run_form(draw, form, mode="BATCH", parallelism=2).records("sums")) == [9, 12]
 
 
-def test_timestamps_are_marked_at_both_ends(env: Any, source: Any, compiled: Any) -> None:
+def test_both_ends_of_an_exchange_know_whether_timestamps_are_sent(
+    env: Any, source: Any, compiled: Any
+) -> None:
     stamped = source(env, "in").assign_timestamps_and_watermarks(STAMPED)
     stamped.rebalance().process(Splits()).name("reads")
     stamped.rebalance().map(int).name("does not")
@@ -191,7 +195,7 @@ def test_timestamps_are_marked_at_both_ends(env: Any, source: Any, compiled: Any
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, 100), (0, 0), (-1, -1), (7, 7)])
-def test_the_buffer_timeout_is_the_operators_or_the_environments(
+def test_the_buffer_timeout_of_an_operator_overrides_the_environments(
     env: Any, source: Any, compiled: Any, own: int | None, expected: int
 ) -> None:
     numbers = source(env, "in")
@@ -215,13 +219,13 @@ def test_stages_know_their_vertices_and_tasks(env: Any, source: Any, compiled: A
     assert [job.vertex_of(task)[1] for task in range(9)] == [0, 1, 2, 3, 0, 1, 0, 1, 2]
 
 
-def test_job_parameters_travel_as_text(env: Any, source: Any, compiled: Any) -> None:
+def test_job_parameters_are_sent_as_strings(env: Any, source: Any, compiled: Any) -> None:
     env.get_config().set_global_job_parameters({"limit": "3", "name": "x"})
     source(env, "in").map(int)
     assert compiled(env, "programs").job_program.job_parameters == {"limit": "3", "name": "x"}
 
 
-def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
+def test_the_invariant_finds_a_lost_task(env: Any, source: Any, compiled: Any) -> None:
     source(env).map(int)
     plan = compiled(env, "programs")
     lost = replace(plan, job_program=replace(plan.job_program, vertices=()))
@@ -229,7 +233,9 @@ def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
         every_task_has_a_program(lost)
 
 
-def test_programs_hold_no_compiler(env: Any, source: Any, compiled: Any) -> None:
+def test_job_programs_refer_to_no_class_of_the_compiler(
+    env: Any, source: Any, compiled: Any
+) -> None:
     """What is shipped must be read where the compiler is not installed."""
     import cloudpickle  # noqa: PLC0415
 
@@ -247,7 +253,7 @@ def test_programs_hold_no_compiler(env: Any, source: Any, compiled: Any) -> None
         ("collections.OrderedDict", "must be a class that extends StateBackendSpec"),
     ],
 )
-def test_a_state_backend_that_is_none_is_refused(
+def test_a_class_that_is_not_a_state_backend_is_refused(
     env: Any, source: Any, compiled: Any, name: str, says: str
 ) -> None:
     source(env).key_by(str).reduce(max).print()
@@ -292,7 +298,7 @@ def test_readers_of_one_pipelined_result_have_an_output_each(env: Any, compiled:
     assert outputs(vertices["Source: in"]) == [("a (rebalance)", 1), ("b (rebalance)", 1)]
 
 
-def test_a_reduce_that_combines_at_its_senders_shares_with_nobody(
+def test_a_reduce_that_combines_at_the_sender_has_its_own_output(
     batch_env: Any, compiled: Any
 ) -> None:
     keyed = batch_env.from_sequence(1, 9).name("in").key_by(lambda n: n % 2)
@@ -309,7 +315,7 @@ class Times(ProcessFunction[int, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_shared_output_carries_the_timestamps_that_one_reader_reads(form: str) -> None:
+def test_a_shared_output_has_timestamps_if_one_reader_needs_them(form: str) -> None:
     def draw(env: Any) -> None:
         env.set_runtime_mode(RuntimeExecutionMode.BATCH)
         numbers = env.from_sequence(1, 100).assign_timestamps_and_watermarks(STAMPED).rebalance()

@@ -22,30 +22,38 @@ def ids(plan: Plan) -> dict[str, str]:
     return {node.name: plan.operator_ids[node.id] for node in plan.stream_graph.nodes()}
 
 
-def test_the_first_source_has_flinks_well_known_ids(env: Any, source: Any, compiled: Any) -> None:
+def test_operator_ids_of_the_first_source_equal_flinks(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env, "in").map(str)
     assert ids(compiled(env))["Source: in"] == FIRST_WITH_ONE_CHAINED
 
 
-def test_chaining_shows_in_the_id(env: Any, source: Any, compiled: Any) -> None:
+def test_operator_ids_depend_on_chaining(env: Any, source: Any, compiled: Any) -> None:
     source(env, "in").rebalance().map(str)
     assert ids(compiled(env))["Source: in"] == FIRST_WITH_NONE
 
 
-def test_names_and_parallelism_do_not(env: Any, source: Any, compiled: Any) -> None:
+def test_operator_ids_do_not_depend_on_names_and_parallelism(
+    env: Any, source: Any, compiled: Any
+) -> None:
     env.set_parallelism(7)
     source(env, "in").map(str).name("renamed")
     assert ids(compiled(env))["Source: in"] == FIRST_WITH_ONE_CHAINED
 
 
-def test_a_uid_is_hashed_alone(env: Any, source: Any, compiled: Any) -> None:
+def test_the_id_of_an_operator_with_a_uid_depends_only_on_the_uid(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).map(str).uid("p\u00e4rse")
     found = ids(compiled(env))["Map"]
     assert found == hash_of_uid("p\u00e4rse").hex()
     assert len(found) == 32
 
 
-def test_a_uid_shifts_the_ids_of_others(env: Any, source: Any, compiled: Any) -> None:
+def test_a_uid_changes_the_generated_ids_of_other_operators(
+    env: Any, source: Any, compiled: Any
+) -> None:
     """Without uid the last operator waits for "a"; with one it is hashed first, and "a" after it."""
     short, long = source(env, "short"), source(env, "long")
     last = short.union(long.map(str).name("a")).map(str).name("last")
@@ -56,7 +64,7 @@ def test_a_uid_shifts_the_ids_of_others(env: Any, source: Any, compiled: Any) ->
     assert {name for name in without if without[name] != with_uid[name]} == {"a", "last"}
 
 
-def test_a_second_operator_with_one_uid_is_refused(env: Any, source: Any, compiled: Any) -> None:
+def test_two_operators_with_the_same_uid_are_refused(env: Any, source: Any, compiled: Any) -> None:
     source(env).map(str).name("a").uid("same").map(str).name("b").uid("same")
     with pytest.raises(JobGraphError) as raised:
         compiled(env)
@@ -66,7 +74,9 @@ def test_a_second_operator_with_one_uid_is_refused(env: Any, source: Any, compil
 
 
 @pytest.mark.parametrize("change", ["missing", "equal"])
-def test_the_invariant(env: Any, source: Any, compiled: Any, change: str) -> None:
+def test_the_invariant_finds_missing_and_duplicate_operator_ids(
+    env: Any, source: Any, compiled: Any, change: str
+) -> None:
     source(env).map(str)
     plan = compiled(env)
     broken = dict(plan.operator_ids)

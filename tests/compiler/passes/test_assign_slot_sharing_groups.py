@@ -19,7 +19,7 @@ def groups(plan: Plan) -> dict[str, int]:
     return {plan.stream_graph.node(head).name: group for head, group in plan.slot_groups.items()}
 
 
-def test_streaming_has_one_default_group_and_one_per_name(
+def test_streaming_has_a_default_group_and_one_per_name(
     env: Any, source: Any, compiled: Any
 ) -> None:
     a = source(env, "in").rebalance().map(str).name("a")
@@ -49,7 +49,9 @@ def test_a_named_group_is_refused_beside_a_hybrid_exchange(
     assert "is in slot sharing group 'big', but the job has hybrid exchanges" in str(raised.value)
 
 
-def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
+def test_the_invariant_finds_a_vertex_without_a_slot_sharing_group(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).map(str)
     with pytest.raises(InternalError):
         every_vertex_is_in_a_group(replace(compiled(env), slot_groups={}))

@@ -60,14 +60,16 @@ def codes(plan: Plan, target: str) -> list[list[str]]:
     ]
 
 
-def test_a_line_is_one_chain(env: Any, source: Any, compiled: Any) -> None:
+def test_operators_in_a_line_form_one_chain(env: Any, source: Any, compiled: Any) -> None:
     source(env, "in").map(str).sink_to(DiscardingSink())
     plan = compiled(env)
     assert chained(plan) == {("Source: in", "Map"), ("Map", "Sink: Writer")}
     assert set(plan.heads.values()) == {1}
 
 
-def test_every_broken_rule_is_told_flinks_first(env: Any, source: Any, compiled: Any) -> None:
+def test_an_unchained_edge_lists_every_broken_rule_in_flinks_order(
+    env: Any, source: Any, compiled: Any
+) -> None:
     parsed = source(env).map(str).name("parse").disable_chaining()
     counted = parsed.key_by(str).map(str).name("count")
     counted.start_new_chain().set_parallelism(2).slot_sharing_group("heavy")
@@ -84,7 +86,9 @@ def test_every_broken_rule_is_told_flinks_first(env: Any, source: Any, compiled:
     ]
 
 
-def test_a_reason_names_operators_lines_and_numbers(env: Any, source: Any, compiled: Any) -> None:
+def test_a_reason_names_operators_lines_and_parallelisms(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).map(str).name("parse").map(str).name("clean").set_parallelism(2)
     plan = compiled(env)
     (edge,) = plan.stream_graph.in_edges(3)
@@ -101,7 +105,9 @@ def test_a_chained_edge_has_no_reasons(env: Any, source: Any, compiled: Any) -> 
     assert codes(compiled(env), "Map") == [[]]
 
 
-def test_unions_and_several_inputs_cut(env: Any, source: Any, compiled: Any) -> None:
+def test_unions_and_operators_with_several_inputs_are_not_chained(
+    env: Any, source: Any, compiled: Any
+) -> None:
     a, b = source(env, "a"), source(env, "b")
     a.union(b).map(str).name("united")
     a.connect(b).map(Both()).name("both")
@@ -110,12 +116,14 @@ def test_unions_and_several_inputs_cut(env: Any, source: Any, compiled: Any) -> 
     assert codes(plan, "both") == [["inputs"], ["inputs"]]
 
 
-def test_a_union_of_one_stream_is_none(env: Any, source: Any, compiled: Any) -> None:
+def test_a_union_of_one_stream_is_chained_like_the_stream(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env, "in").union().map(str)
     assert chained(compiled(env)) == {("Source: in", "Map")}
 
 
-def test_yielding_operators_are_cut_off_behind_a_legacy_source(env: Any, compiled: Any) -> None:
+def test_async_operators_are_not_chained_to_a_legacy_source(env: Any, compiled: Any) -> None:
     old = env.add_source(Endless(), "old").set_parallelism(1)
     mapped = old.map(str).set_parallelism(1)
     looked_up = AsyncDataStream.unordered_wait(mapped, Lookup(), Time.seconds(1))
@@ -126,7 +134,7 @@ def test_yielding_operators_are_cut_off_behind_a_legacy_source(env: Any, compile
     assert chained(plan) == {("Source: old", "Map"), ("lookup", "Sink: Writer")}
 
 
-def test_sources_run_inside_an_operator_that_takes_them(
+def test_sources_are_chained_into_a_multiple_input_operator(
     env: Any, source: Any, compiled: Any
 ) -> None:
     a, b, c = source(env, "a"), source(env, "b"), source(env, "c")
@@ -170,7 +178,7 @@ def test_a_chain_is_a_tree(env: Any, source: Any, compiled: Any) -> None:
     assert names(plan, tree.children_first) == ["c", "b", "d", "a", "Source: in"]
 
 
-def test_outputs_of_children_come_before_an_operators_own(
+def test_a_chain_lists_outputs_of_children_before_the_operators_own(
     env: Any, source: Any, compiled: Any
 ) -> None:
     numbers = source(env, "in")
@@ -186,7 +194,9 @@ def test_outputs_of_children_come_before_an_operators_own(
     ]
 
 
-def test_chained_sources_are_no_chain_of_their_own(env: Any, source: Any, compiled: Any) -> None:
+def test_sources_in_a_multiple_input_operator_form_no_chain(
+    env: Any, source: Any, compiled: Any
+) -> None:
     b, a = source(env, "b"), source(env, "a")
     multiple_input([a, b], [list, list]).name("many")
     plan = compiled(env)
@@ -196,7 +206,9 @@ def test_chained_sources_are_no_chain_of_their_own(env: Any, source: Any, compil
 
 
 @pytest.mark.parametrize("change", ["lost", "doubled"])
-def test_the_invariant(env: Any, source: Any, compiled: Any, change: str) -> None:
+def test_the_invariant_finds_a_lost_or_duplicated_operator(
+    env: Any, source: Any, compiled: Any, change: str
+) -> None:
     source(env).rebalance().map(str)
     plan = compiled(env)
     chains = plan.chains[:1] if change == "lost" else plan.chains + plan.chains[:1]

@@ -113,7 +113,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("code", "broken", "reason"), [(k, *v) for k, v in BROKEN.items()])
-def test_each_rule_breaks_alone_and_says_why(code: str, broken: Link, reason: str) -> None:
+def test_each_chaining_rule_can_break_alone_and_gives_its_reason(
+    code: str, broken: Link, reason: str
+) -> None:
     reasons = {rule.code: rule.why_broken(broken) for rule in CHAINING_RULES}
     assert [code for code, why in reasons.items() if why is not None] == [code]
     assert reason in (reasons[code] or "")
@@ -121,16 +123,16 @@ def test_each_rule_breaks_alone_and_says_why(code: str, broken: Link, reason: st
 
 
 @pytest.mark.parametrize(("code", "broken"), [(k, v[0]) for k, v in BROKEN.items()])
-def test_each_rule_says_what_to_change(code: str, broken: Link) -> None:
+def test_each_chaining_rule_has_a_remedy(code: str, broken: Link) -> None:
     (rule,) = (rule for rule in CHAINING_RULES if rule.code == code)
     assert len(rule.remedy(broken)) > len("do not")
 
 
-def test_every_rule_has_a_case() -> None:
+def test_every_chaining_rule_has_a_test_case() -> None:
     assert list(BROKEN) == [rule.code for rule in CHAINING_RULES]
 
 
-def test_an_intact_link_is_chained() -> None:
+def test_an_edge_that_breaks_no_rule_is_chained() -> None:
     assert is_chained(link())
 
 
@@ -148,7 +150,9 @@ STRATEGIES = [
 
 
 @pytest.mark.parametrize(("up", "down", "broken"), STRATEGIES)
-def test_strategies(up: ChainingStrategy, down: ChainingStrategy, broken: str | None) -> None:
+def test_chaining_strategies_of_both_ends_decide_about_chaining(
+    up: ChainingStrategy, down: ChainingStrategy, broken: str | None
+) -> None:
     case = link(up={"chaining_strategy": up}, down={"chaining_strategy": down})
     found = [rule.code for rule in CHAINING_RULES if rule.why_broken(case) is not None]
     assert found == ([] if broken is None else [broken])
@@ -164,7 +168,7 @@ def test_strategies(up: ChainingStrategy, down: ChainingStrategy, broken: str | 
         pytest.param(1, 3, 2, False, id="a union at the source's input"),
     ],
 )
-def test_head_with_sources_takes_sources_in(
+def test_head_with_sources_chains_its_sources(
     consumers: int, inputs: int, legs: int, expected: bool
 ) -> None:
     case = link(

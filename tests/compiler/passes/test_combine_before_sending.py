@@ -37,19 +37,21 @@ def combining(plan: Any) -> list[str]:
         *((Opened(), False), (Closed(), False), (lambda a, b: a + 1, False)),
     ],
 )
-def test_a_function_that_is_opened_or_not_associative_stays_where_it_is(
+def test_functions_with_open_or_not_associative_do_not_combine(
     batch_env: Any, source: Any, compiled: Any, function: Any, combines: bool
 ) -> None:
     source(batch_env).key_by(str).reduce(function).name("sum")
     assert combining(compiled(batch_env)) == (["sum"] if combines else [])
 
 
-def test_streaming_sends_every_record(env: Any, source: Any, compiled: Any) -> None:
+def test_in_streaming_mode_no_operator_combines_before_sending(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).key_by(str).reduce(max)
     assert combining(compiled(env)) == []
 
 
-def test_rolling_aggregations_combine_and_other_keyed_operators_do_not(
+def test_only_reduces_and_rolling_aggregations_combine_before_sending(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     pairs = source(batch_env).map(lambda x: (x, x))
@@ -58,7 +60,7 @@ def test_rolling_aggregations_combine_and_other_keyed_operators_do_not(
     assert combining(compiled(batch_env)) == ["sum"]
 
 
-def test_records_with_timestamps_are_folded_in_the_order_of_time(
+def test_records_with_timestamps_are_not_combined_before_sending(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps()
@@ -69,7 +71,9 @@ def test_records_with_timestamps_are_folded_in_the_order_of_time(
     assert combining(compiled(batch_env)) == []
 
 
-def test_all_legs_of_a_union_combine(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_all_inputs_of_a_union_combine_before_sending(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
     both = source(batch_env, "x").union(source(batch_env, "y"))
     both.key_by(str).reduce(max).name("sum")
     plan = compiled(batch_env)

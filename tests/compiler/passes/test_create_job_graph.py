@@ -20,7 +20,9 @@ class Both(CoMapFunction[int, int, int]):
         return value
 
 
-def test_a_vertex_takes_id_and_group_from_its_head(env: Any, source: Any, compiled: Any) -> None:
+def test_a_vertex_has_the_id_and_the_slot_sharing_group_of_its_head(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env, "in").slot_sharing_group("g").map(str)
     plan = compiled(env)
     (vertex,) = plan.job_graph.vertices
@@ -35,7 +37,7 @@ def test_a_vertex_takes_id_and_group_from_its_head(env: Any, source: Any, compil
 @pytest.mark.parametrize(
     ("parallelism", "max_parallelism", "effective"), [(4, None, 128), (200, None, 512), (4, 7, 7)]
 )
-def test_the_effective_max_parallelism(
+def test_the_effective_max_parallelism_is_set_or_derived(
     env: Any,
     source: Any,
     compiled: Any,
@@ -51,15 +53,15 @@ def test_the_effective_max_parallelism(
     assert vertex.effective_max_parallelism == effective
 
 
-def test_it_is_open_where_the_scheduler_decides(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_max_parallelism_is_undefined_if_the_scheduler_decides(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
     source(batch_env).map(str)
     (vertex,) = compiled(batch_env).job_graph.vertices
     assert (vertex.parallelism, vertex.effective_max_parallelism) == (-1, -1)
 
 
-def test_edges_come_in_the_order_in_which_producers_were_created(
-    env: Any, source: Any, compiled: Any
-) -> None:
+def test_edges_are_in_the_order_of_their_producers(env: Any, source: Any, compiled: Any) -> None:
     b, a = source(env, "b"), source(env, "a")
     a.rebalance().connect(b.key_by(str)).map(Both())
     job_graph = compiled(env).job_graph
@@ -69,7 +71,7 @@ def test_edges_come_in_the_order_in_which_producers_were_created(
     assert [edge.distribution_pattern.value for edge in edges] == ["ALL_TO_ALL", "ALL_TO_ALL"]
 
 
-def test_the_user_defined_id_stands_beside_the_generated_one(
+def test_a_vertex_has_the_user_defined_and_the_generated_id(
     env: Any, source: Any, compiled: Any
 ) -> None:
     sourced = source(env).set_uid_hash("AB" * 16)
@@ -88,7 +90,9 @@ def test_more_tasks_than_key_groups_are_refused(env: Any, source: Any, compiled:
 
 
 @pytest.mark.parametrize("lost", ["vertices", "edges"])
-def test_the_invariant(env: Any, source: Any, compiled: Any, lost: str) -> None:
+def test_the_invariant_finds_lost_vertices_and_edges(
+    env: Any, source: Any, compiled: Any, lost: str
+) -> None:
     source(env).rebalance().map(str)
     plan = compiled(env)
     vertices = plan.job_graph.vertices[:1] if lost == "vertices" else plan.job_graph.vertices

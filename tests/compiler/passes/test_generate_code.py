@@ -22,7 +22,7 @@ def configured(env: Any, key: str, value: str) -> None:
     env.configure(configuration)
 
 
-def test_every_vertex_gets_its_module(env: Any, source: Any, compiled: Any) -> None:
+def test_every_vertex_has_a_generated_module(env: Any, source: Any, compiled: Any) -> None:
     source(env).map(str).rebalance().map(int)
     before, after = (compiled(env, stage).job_program for stage in ("programs", "generated"))
     assert [vertex.source for vertex in before.vertices] == [None, None]
@@ -31,7 +31,7 @@ def test_every_vertex_gets_its_module(env: Any, source: Any, compiled: Any) -> N
         assert replace(vertex, source=None, names={}, lines=(), remarks=()) == bare
 
 
-def test_generation_can_be_switched_off(env: Any, source: Any, compiled: Any) -> None:
+def test_code_generation_can_be_switched_off(env: Any, source: Any, compiled: Any) -> None:
     configured(env, "opchain.codegen.enabled", "false")
     source(env).map(str)
     assert compiled(env, "generated").job_program.vertices[0].source is None
@@ -53,7 +53,7 @@ def test_inlining_can_be_switched_off(
         ({"lines": (0,)}, "has lines that no operator is recorded for"),
     ],
 )
-def test_the_invariant(
+def test_the_invariant_finds_an_invalid_module(
     env: Any, source: Any, compiled: Any, change: dict[str, Any], message: str
 ) -> None:
     source(env, "in").map(str)
@@ -68,7 +68,7 @@ def test_the_invariant(
 
 @settings(max_examples=60)
 @given(job=random_jobs())
-def test_any_module_names_only_what_is_bound_and_accounts_for_its_lines(job: RandomJob) -> None:
+def test_generated_modules_of_random_jobs_use_only_bound_names(job: RandomJob) -> None:
     for vertex in job_of(partial(draw_job, job), **job.keys).vertices:
         assert vertex.source is not None
         tree = ast.parse(vertex.source)

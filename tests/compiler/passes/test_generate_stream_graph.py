@@ -57,7 +57,7 @@ def names(plan: Plan) -> list[str]:
     return [node.name for node in plan.stream_graph.nodes()]
 
 
-def test_nodes_come_in_the_order_of_the_calls_sources_before_their_first_consumer(
+def test_nodes_are_in_call_order_with_sources_before_their_first_consumer(
     env: Any, source: Any, compiled: Any
 ) -> None:
     late, early = source(env, "late"), source(env, "early")
@@ -83,12 +83,14 @@ def test_unions_partitionings_and_side_outputs_become_edges(
     assert tags == [None, None, "late"]
 
 
-def test_the_partitioner_nearest_to_the_consumer_wins(env: Any, source: Any, compiled: Any) -> None:
+def test_of_several_partitioners_the_one_next_to_the_consumer_counts(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).rebalance().rescale().map(str)
     assert edges(compiled(env)) == [("Source: numbers", "Map", "RESCALE")]
 
 
-def test_the_exchange_mode_nearest_to_the_producer_wins(
+def test_of_several_exchange_modes_the_one_next_to_the_producer_counts(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     near_producer = source(batch_env).partition(
@@ -99,7 +101,9 @@ def test_the_exchange_mode_nearest_to_the_producer_wins(
     assert (edge.exchange_mode, edge.partitioner.kind.value) == (ExchangeMode.PIPELINED, "RESCALE")
 
 
-def test_batch_exchanges_mean_nothing_in_streaming(env: Any, source: Any, compiled: Any) -> None:
+def test_batch_exchange_modes_are_ignored_in_streaming_mode(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).partition(PartitionerKind.REBALANCE, exchange_mode=ExchangeMode.BATCH).map(str)
     (edge,) = compiled(env).stream_graph.edges()
     assert edge.exchange_mode is ExchangeMode.UNDEFINED
@@ -114,7 +118,7 @@ def test_batch_exchanges_mean_nothing_in_streaming(env: Any, source: Any, compil
         ("BATCH", 2, "REBALANCE"),
     ],
 )
-def test_without_partitioner_parallelism_decides(
+def test_without_a_partitioner_equal_parallelism_means_forward(
     env: Any, source: Any, compiled: Any, mode: str, parallelism: int, kind: str
 ) -> None:
     env.set_runtime_mode(RuntimeExecutionMode[mode])
@@ -135,7 +139,7 @@ def test_edges_between_the_same_operators_are_distinct(
     assert first != second
 
 
-def test_slot_sharing_groups_are_inherited_where_inputs_agree(
+def test_slot_sharing_groups_are_inherited_if_all_inputs_agree(
     env: Any, source: Any, compiled: Any
 ) -> None:
     heavy = source(env, "a").slot_sharing_group("heavy")
@@ -173,7 +177,7 @@ def test_a_sink_becomes_writer_and_committer(batch_env: Any, source: Any, compil
     assert edge.exchange_mode is ExchangeMode.BATCH
 
 
-def test_ids_count_virtual_nodes_as_flink_does(env: Any, source: Any, compiled: Any) -> None:
+def test_node_ids_count_virtual_nodes_as_in_flink(env: Any, source: Any, compiled: Any) -> None:
     numbers = source(env)  # 1
     numbers.rebalance().map(str).sink_to(CountingDiscardingSink())  # 2, 3, 4
     # Translated: 5 for the rebalance, then writer, partitioning, committer, virtual node.
@@ -182,7 +186,7 @@ def test_ids_count_virtual_nodes_as_flink_does(env: Any, source: Any, compiled: 
     assert ids == [1, 3, 7, 9, 11]
 
 
-def test_in_batch_mode_keyed_operators_head_their_chain(
+def test_in_batch_mode_keyed_operators_start_a_chain(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     keyed = source(batch_env).key_by(str)
@@ -202,7 +206,7 @@ def test_in_batch_mode_keyed_operators_head_their_chain(
     }
 
 
-def test_only_operators_that_emit_at_the_end_head_a_streaming_chain(
+def test_in_streaming_mode_only_operators_that_emit_at_the_end_start_a_chain(
     env: Any, source: Any, compiled: Any
 ) -> None:
     keyed = source(env).key_by(str)
@@ -213,7 +217,9 @@ def test_only_operators_that_emit_at_the_end_head_a_streaming_chain(
     assert strategies == {"Source: numbers": "ALWAYS", "reduce": "ALWAYS", "whole": "HEAD"}
 
 
-def test_broadcast_state_loses_its_chaining_strategy(env: Any, source: Any, compiled: Any) -> None:
+def test_an_operator_with_broadcast_state_ignores_disable_chaining(
+    env: Any, source: Any, compiled: Any
+) -> None:
     rules = source(env, "rules").broadcast(MapStateDescriptor("rules"))
     source(env).connect(rules).process(Rules()).disable_chaining()
     *_, last = compiled(env).stream_graph.nodes()
@@ -229,7 +235,7 @@ def test_broadcast_state_loses_its_chaining_strategy(env: Any, source: Any, comp
         ("AUTOMATIC", True, False),
     ],
 )
-def test_batch_or_not(
+def test_the_runtime_mode_and_the_sources_decide_about_batch_mode(
     env: Any, source: Any, compiled: Any, mode: str, unbounded: bool, is_batch: bool
 ) -> None:
     env.set_runtime_mode(RuntimeExecutionMode[mode])
@@ -240,7 +246,7 @@ def test_batch_or_not(
     assert graph.job_name == ("Flink Batch Job" if is_batch else "Flink Streaming Job")
 
 
-def test_the_default_scheduler_makes_no_dynamic_graph(
+def test_with_the_default_scheduler_the_graph_is_not_dynamic(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     source(batch_env).map(str)
@@ -248,7 +254,7 @@ def test_the_default_scheduler_makes_no_dynamic_graph(
     assert (graph.is_batch, graph.is_dynamic) == (True, False)
 
 
-def test_an_unbounded_broadcast_side_is_not_seen(
+def test_batch_mode_accepts_an_unbounded_broadcast_side(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     rules = batch_env.add_source(Endless()).broadcast(MapStateDescriptor("rules"))
@@ -290,7 +296,7 @@ def test_forward_between_different_parallelisms_is_refused(
     assert "runs 2, but forward()" in message
 
 
-def test_a_missing_uid_is_refused_where_ids_must_not_be_generated(
+def test_a_missing_uid_is_refused_if_generated_ids_are_disabled(
     env: Any, source: Any, compiled: Any
 ) -> None:
     source(env).uid("a").map(str).set_uid_hash("ab" * 16).map(str).name("forgotten")
@@ -310,7 +316,7 @@ def operator(number: int, inputs: list[OperatorTransformation]) -> OperatorTrans
     )
 
 
-def test_a_cycle_is_refused_with_both_ends() -> None:
+def test_a_cycle_is_refused_with_the_names_of_both_ends() -> None:
     first = operator(1, [])
     second = operator(2, [first])
     first.inputs = (second,)
@@ -320,7 +326,7 @@ def test_a_cycle_is_refused_with_both_ends() -> None:
 
 
 @pytest.mark.slow
-def test_a_very_long_chain_needs_no_stack() -> None:
+def test_a_very_long_chain_does_not_overflow_the_stack() -> None:
     last = operator(1, [])
     for number in range(2, 20_001):
         last = operator(number, [last])
@@ -329,7 +335,7 @@ def test_a_very_long_chain_needs_no_stack() -> None:
     assert [len(vertex.operators) for vertex in plan.job_graph.vertices] == [20_000]
 
 
-def test_the_invariant_finds_an_edge_that_runs_backwards(
+def test_the_invariant_finds_an_edge_to_an_earlier_node(
     env: Any, source: Any, compiled: Any
 ) -> None:
     source(env).map(str)

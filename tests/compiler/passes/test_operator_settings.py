@@ -26,7 +26,7 @@ def environment(**settings: str) -> StreamExecutionEnvironment:
     return env
 
 
-def test_they_replace_what_the_program_sets() -> None:
+def test_operator_settings_override_the_program() -> None:
     env = environment(
         sums_parallelism="8", sums_max0parallelism="64", plus_chaining="never", plus_name="Add",
         sums_buffer0timeout="7", sums_slot0sharing0group="wide", plus_uid="plus-1",
@@ -42,7 +42,7 @@ def test_they_replace_what_the_program_sets() -> None:
     assert env.get_stream_graph().to_networkx().nodes == graph.to_networkx().nodes
 
 
-def test_a_job_runs_with_them() -> None:
+def test_a_job_runs_with_operator_settings() -> None:
     env = environment(sums_parallelism="3")
     metrics = env.execute("j").metrics
     assert [
@@ -62,6 +62,6 @@ def test_a_job_runs_with_them() -> None:
         ({"twin_parallelism": "8"}, r"2 operators are named 'twin' \(test_operator_settings.py:\d+"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(settings: dict[str, str], message: str) -> None:
+def test_invalid_operator_settings_are_refused(settings: dict[str, str], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         environment(**settings).get_stream_graph()

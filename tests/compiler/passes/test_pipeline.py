@@ -10,26 +10,26 @@ from opchain.compiler.passes.pipeline import PASSES, STAGES, compile_program
 from opchain.runtime.errors import InternalError
 
 
-def test_stages_have_one_name_each() -> None:
+def test_each_stage_has_one_name() -> None:
     assert len(set(STAGES)) == len(PASSES)
 
 
 @pytest.mark.parametrize("stage", STAGES[:11])
-def test_compiling_stops_behind_any_stage(env: Any, source: Any, stage: str) -> None:
+def test_compile_program_stops_after_any_stage(env: Any, source: Any, stage: str) -> None:
     source(env).map(str)
     plan = compile_program(env.program(), until=stage)
     assert (plan.job_graph is not None) is (stage == "job-graph")
     assert plan.stream_graph is not None
 
 
-def test_an_unknown_stage_is_refused_with_the_known_ones(env: Any) -> None:
+def test_an_unknown_stage_is_refused_with_a_list_of_stages(env: Any) -> None:
     with pytest.raises(
         ValueError, match="there is no stage 'jobgraph'; the stages are stream-graph"
     ):
         compile_program(env.program(), until="jobgraph")
 
 
-def test_the_collector_is_as_it_was(env: Any, source: Any) -> None:
+def test_compile_program_restores_garbage_collection(env: Any, source: Any) -> None:
     with pytest.raises(StreamGraphError):
         compile_program(env.program())
     assert gc.isenabled()
@@ -42,6 +42,6 @@ def test_the_collector_is_as_it_was(env: Any, source: Any) -> None:
         gc.enable()
 
 
-def test_a_pass_that_runs_too_early_says_so() -> None:
+def test_a_pass_without_its_input_is_an_internal_error() -> None:
     with pytest.raises(InternalError, match="before the pass that produces its input"):
         required(None)

@@ -34,18 +34,18 @@ def moved(stream: Any, name: str) -> Any:
     return stream.rebalance().map(int).name(name)
 
 
-def test_a_line_is_a_stage_per_vertex(env: Any, source: Any, compiled: Any) -> None:
+def test_vertices_in_a_line_have_a_stage_each(env: Any, source: Any, compiled: Any) -> None:
     moved(moved(source(env, "in"), "a"), "b")
     assert stages(compiled(env, "execution")) == [["Source: in"], ["a"], ["b"]]
 
 
-def test_a_diamond_has_its_sides_in_one_stage(env: Any, source: Any, compiled: Any) -> None:
+def test_both_sides_of_a_diamond_are_in_one_stage(env: Any, source: Any, compiled: Any) -> None:
     top = source(env, "in")
     moved(moved(top, "left").union(moved(top, "right")), "end")
     assert stages(compiled(env, "execution")) == [["Source: in"], ["left", "right"], ["end"]]
 
 
-def test_a_source_waits_for_its_late_consumer(env: Any, source: Any, compiled: Any) -> None:
+def test_a_source_is_in_the_stage_before_its_consumer(env: Any, source: Any, compiled: Any) -> None:
     """Else all of its records would be carried through the stages between."""
     long = moved(moved(source(env, "long"), "a"), "b")
     moved(long.union(source(env, "late")), "end")
@@ -55,14 +55,18 @@ def test_a_source_waits_for_its_late_consumer(env: Any, source: Any, compiled: A
     ]
 
 
-def test_the_first_consumer_decides(env: Any, source: Any, compiled: Any) -> None:
+def test_a_source_is_in_the_stage_before_its_first_consumer(
+    env: Any, source: Any, compiled: Any
+) -> None:
     early = source(env, "early")
     long = moved(moved(early, "a"), "b")
     moved(long.union(early), "end")
     assert stages(compiled(env, "execution")) == [["Source: early"], ["a"], ["b"], ["end"]]
 
 
-def test_what_gathers_stays_with_its_producers(env: Any, source: Any, compiled: Any) -> None:
+def test_a_vertex_that_gathers_inputs_follows_its_producers(
+    env: Any, source: Any, compiled: Any
+) -> None:
     """A vertex with fewer outputs than inputs carries less behind it than before it."""
     gathered = moved(source(env, "x").union(source(env, "y")), "gather")
     long = moved(moved(moved(source(env, "long"), "a"), "b"), "c")
@@ -86,7 +90,7 @@ def test_tasks_are_numbered_stage_by_stage(env: Any, source: Any, compiled: Any)
     assert [(stage.first_task, stage.parallelism) for stage in plan.stages] == [(0, 3), (3, 7)]
 
 
-def test_channels_of_a_consumer_are_numbered_through_its_inputs(
+def test_channels_of_a_consumer_are_numbered_across_its_inputs(
     env: Any, source: Any, compiled: Any
 ) -> None:
     three, two = source(env, "x").set_parallelism(3), source(env, "y").set_parallelism(2)
@@ -110,7 +114,7 @@ def test_channels_of_a_consumer_are_numbered_through_its_inputs(
         (lambda s: s.partition_custom(max, len).map(int).name("a"), "a (custom by len)"),
     ],
 )
-def test_an_exchange_is_called_after_its_consumer(
+def test_an_exchange_has_the_name_of_its_consumer(
     env: Any, source: Any, compiled: Any, draw: Any, label: str
 ) -> None:
     draw(source(env).map(int))
@@ -118,7 +122,7 @@ def test_an_exchange_is_called_after_its_consumer(
     assert exchanges[-1].label == label
 
 
-def test_sizes_left_open_are_those_of_the_environment(
+def test_undefined_parallelisms_become_the_environments(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     source(batch_env, "in").key_by(str).reduce(max).name("few").set_max_parallelism(3)
@@ -129,7 +133,7 @@ def test_sizes_left_open_are_those_of_the_environment(
     assert sizes["few"] == (3, 3)
 
 
-def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
+def test_the_invariant_finds_wrong_stages(env: Any, source: Any, compiled: Any) -> None:
     moved(source(env), "a")
     plan = compiled(env, "execution")
     first, second = plan.execution_plan.stages
@@ -154,7 +158,7 @@ def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
 
 @settings(max_examples=60)
 @given(job=random_jobs())
-def test_any_job_is_a_line_of_full_stages(job: RandomJob) -> None:
+def test_stages_of_random_jobs_are_valid(job: RandomJob) -> None:
     configuration = Configuration()
     configuration.set_string("execution.runtime-mode", job.keys["mode"])
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

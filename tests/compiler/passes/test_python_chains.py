@@ -21,7 +21,7 @@ def results(draw: Any, form: str, parallelism: int = 1) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_function_behind_sees_the_raw_object(form: str) -> None:
+def test_a_chained_function_gets_the_object_without_conversion(form: str) -> None:
     halves = results(lambda s: s.map(lambda v: v / 2, Types.INT()).map(lambda v: v * 10), form)
     assert halves == [10.0, 5.0]
 
@@ -38,14 +38,16 @@ CROSSING = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CROSSING)
-def test_records_that_leave_the_chain_are_converted(form: str, case: str) -> None:
+def test_records_that_leave_a_chain_are_converted_to_the_declared_type(
+    form: str, case: str
+) -> None:
     found = results(lambda s: CROSSING[case](s).map(lambda v: v * 10), form)
     assert found == [0, 10]
     assert [type(item) for item in found] == [int, int]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_names_of_fields_are_there_behind_the_chain_only(form: str) -> None:
+def test_field_names_are_added_only_after_the_end_of_the_chain(form: str) -> None:
     raw = results(lambda s: s.map(lambda v: Row("cat", v), PET).map(repr), form)
     assert raw == ["<Row('cat', 1)>", "<Row('cat', 2)>"]
     named = results(lambda s: s.map(lambda v: Row("cat", v), PET).rebalance().map(repr), form)
@@ -61,7 +63,7 @@ class Halves(CoMapFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_connected_streams_begin_chains_too(form: str) -> None:
+def test_connected_streams_start_a_chain(form: str) -> None:
     def connected(s: Any) -> Any:
         return s.connect(s).map(Halves(), Types.INT())
 
@@ -70,7 +72,7 @@ def test_connected_streams_begin_chains_too(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_cannot_be_written_fails_with_the_operator(form: str) -> None:
+def test_a_record_that_does_not_fit_its_type_fails_with_the_operator(form: str) -> None:
     def draw(env: Any) -> None:
         wide = env.from_collection([1]).map(lambda v: 2**40, Types.INT()).name("wide")
         seen(wide.rebalance(), "out")

@@ -103,7 +103,7 @@ class InTurns(KeySelector[Any, int]):
         lambda order: order.owner(),
     ],
 )
-def test_repeatable(selector: Any) -> None:
+def test_selectors_that_only_read_the_record_are_repeatable(selector: Any) -> None:
     assert is_repeatable(selector)
 
 
@@ -123,7 +123,7 @@ def test_repeatable(selector: Any) -> None:
         lambda order: order.visit(),
     ],
 )
-def test_not_certainly_repeatable(selector: Any) -> None:
+def test_selectors_with_possible_side_effects_are_not_repeatable(selector: Any) -> None:
     assert not is_repeatable(selector)
 
 
@@ -201,7 +201,7 @@ def joined(env: Any, pairs: Any) -> Any:
         *("window", "interval join", "join", "co-group"),
     ],
 )
-def test_a_selector_is_called_once_for_each_record(keyed: Any, mode: str) -> None:
+def test_a_selector_that_is_not_repeatable_is_called_once_per_record(keyed: Any, mode: str) -> None:
     """The keys are as if they were fields of the records."""
 
     def of_number(value: Any) -> int:
@@ -232,7 +232,7 @@ def test_random_keys_keep_the_records_of_a_key_together(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_random_keys_are_found_again_after_a_restart(form: str, tmp_path: Path) -> None:
+def test_state_of_random_keys_is_found_after_a_restart(form: str, tmp_path: Path) -> None:
     def draw(env: Any) -> None:
         salted = given(env, "numbers").key_by(lambda _: random.randint(0, 3))
         seen(salted.process(CountPerKey()).uid("counts"), "counts")
@@ -247,7 +247,7 @@ def test_random_keys_are_found_again_after_a_restart(form: str, tmp_path: Path) 
     assert len(counts) == len(set(counts)) == 240
 
 
-def test_a_selector_that_changes_records_changes_them_once() -> None:
+def test_a_selector_that_changes_records_is_called_once_per_record() -> None:
     def mark(record: dict[str, Any]) -> int:
         record["marks"] = record.get("marks", 0) + 1
         return record["number"] % 3  # type: ignore[no-any-return]
@@ -306,19 +306,17 @@ def with_one(row: list[int]) -> int:
         lambda row: row.visit,
     ],
 )
-def test_what_counts_or_changes_is_not_repeated(selector: Any) -> None:
+def test_selectors_that_count_or_change_something_are_not_repeatable(selector: Any) -> None:
     assert not is_repeatable(selector)
 
 
-def test_a_method_that_reads_is_repeated() -> None:
+def test_a_method_that_only_reads_is_repeatable() -> None:
     assert is_repeatable(methodcaller("lower"))
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_selector_that_takes_the_key_out_of_the_record_is_called_once(
-    form: str, mode: str
-) -> None:
+def test_a_selector_that_removes_the_key_is_called_once_per_record(form: str, mode: str) -> None:
     def draw(env: Any) -> Any:
         rows = env.from_sequence(1, 2).map(lambda x: [x, x + 10, x + 20])
         return seen(rows.key_by(methodcaller("pop")).process(WithKey()), "out")

@@ -20,25 +20,31 @@ def sizes(plan: Plan) -> dict[str, tuple[int, int]]:
     return {plan.stream_graph.node(head).name: size for head, size in plan.vertex_sizes.items()}
 
 
-def test_outside_dynamic_graphs_the_head_decides(env: Any, source: Any, compiled: Any) -> None:
+def test_without_a_dynamic_graph_the_head_sets_the_parallelism(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env, "in").set_max_parallelism(16).map(str).set_max_parallelism(8)
     assert sizes(compiled(env)) == {"Source: in": (4, 16)}
 
 
 @pytest.mark.parametrize(("auto", "expected"), [("true", -1), ("false", 4)])
-def test_what_nobody_chose_is_left_to_the_scheduler(
+def test_an_unset_parallelism_is_left_to_the_scheduler(
     batch_env: Any, source: Any, compiled: Any, auto: str, expected: int
 ) -> None:
     source(batch_env, "in").map(str)
     assert sizes(compiled(batch_env, auto_parallelism=auto)) == {"Source: in": (expected, -1)}
 
 
-def test_one_choice_in_a_vertex_counts_for_all(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_one_set_parallelism_in_a_vertex_applies_to_the_vertex(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
     source(batch_env, "in").map(str).set_parallelism(4)
     assert sizes(compiled(batch_env)) == {"Source: in": (4, -1)}
 
 
-def test_a_forward_group_has_common_numbers(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_vertices_with_forward_edges_share_their_parallelism(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
     chosen = source(batch_env, "in").map(str).name("a").set_parallelism(4)
     chosen.forward().map(str).name("b").start_new_chain().set_max_parallelism(8)
     chosen.rescale().map(str).name("c").start_new_chain()
@@ -49,7 +55,7 @@ def test_a_forward_group_has_common_numbers(batch_env: Any, source: Any, compile
     }
 
 
-def test_a_group_refuses_a_max_parallelism_below_its_parallelism(
+def test_a_forward_group_refuses_a_max_parallelism_below_its_parallelism(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     chosen = source(batch_env, "in").set_parallelism(4)
@@ -61,7 +67,9 @@ def test_a_group_refuses_a_max_parallelism_below_its_parallelism(
     assert "has max parallelism 2, but forward edges join it with operators that run 4" in message
 
 
-def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
+def test_the_invariant_finds_a_forward_edge_between_different_parallelisms(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).map(str).start_new_chain()
     plan = compiled(env)
     with pytest.raises(InternalError, match="joins 4 and 3 subtasks"):

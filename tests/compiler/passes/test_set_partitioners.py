@@ -34,7 +34,7 @@ def final(plan: Plan) -> list[str]:
         (PartitionerKind.SHUFFLE, False, "SHUFFLE"),
     ],
 )
-def test_a_dynamic_graph_settles_what_forward_means(
+def test_a_dynamic_graph_resolves_unspecified_forward_partitioners(
     batch_env: Any, source: Any, compiled: Any, kind: Any, chained: bool, expected: str
 ) -> None:
     key_by = KeyBy(str) if kind is CONSECUTIVE else None
@@ -47,7 +47,9 @@ def test_a_dynamic_graph_settles_what_forward_means(
         assert plan.partitioner(0).key_by is key_by
 
 
-def test_a_chained_source_keeps_its_wish(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_a_chained_source_keeps_its_unspecified_partitioner(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
     multiple_input([source(batch_env)], [list])
     plan = compiled(batch_env)
     assert plan.partitioners == {}
@@ -56,7 +58,7 @@ def test_a_chained_source_keeps_its_wish(batch_env: Any, source: Any, compiled: 
 
 @pytest.mark.parametrize("kind", [UNSPECIFIED, CONSECUTIVE])
 @pytest.mark.parametrize("mode", ["streaming", "batch without the adaptive scheduler"])
-def test_only_dynamic_graphs_know_the_internal_forwards(
+def test_internal_forward_partitioners_need_a_dynamic_graph(
     env: Any, batch_env: Any, source: Any, compiled: Any, kind: Any, mode: str
 ) -> None:
     used, keys = (env, {}) if mode == "streaming" else (batch_env, {"scheduler": "Default"})
@@ -66,7 +68,7 @@ def test_only_dynamic_graphs_know_the_internal_forwards(
     assert "to 'Map' (test_set_partitioners.py:" in str(raised.value)
 
 
-def test_the_invariant_finds_a_wish_between_vertices(
+def test_the_invariant_finds_an_unresolved_partitioner_between_vertices(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     source(batch_env).map(str).start_new_chain()
@@ -75,7 +77,9 @@ def test_the_invariant_finds_a_wish_between_vertices(
         cut_edges_have_real_partitioners(replace(plan, partitioners={}))
 
 
-def test_the_invariant_finds_a_move_inside_a_chain(env: Any, source: Any, compiled: Any) -> None:
+def test_the_invariant_finds_an_exchange_inside_a_chain(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).shuffle().map(str)
     plan = compiled(env)
     with pytest.raises(InternalError, match="has partitioner SHUFFLE"):

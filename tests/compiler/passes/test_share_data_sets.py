@@ -41,7 +41,7 @@ def data_sets(plan: Plan, head: int = 1) -> list[tuple[str, int]]:
         (SELECTIVE, [("HYBRID_FULL", 2)]),
     ],
 )
-def test_readers_of_one_kind_share_unless_pipelined(
+def test_readers_with_equal_partitioning_share_a_blocking_data_set(
     batch_env: Any, source: Any, compiled: Any, shuffle: str, expected: Any
 ) -> None:
     numbers = source(batch_env)
@@ -50,7 +50,7 @@ def test_readers_of_one_kind_share_unless_pipelined(
     assert data_sets(compiled(batch_env, shuffle=shuffle)) == expected
 
 
-def test_streaming_is_pipelined(env: Any, source: Any, compiled: Any) -> None:
+def test_in_streaming_mode_data_sets_are_pipelined(env: Any, source: Any, compiled: Any) -> None:
     source(env).rebalance().map(str)
     assert data_sets(compiled(env, shuffle=BLOCKING)) == [("PIPELINED_BOUNDED", 1)]
 
@@ -80,21 +80,23 @@ def differing(numbers: Any, what: str) -> None:
 @pytest.mark.parametrize(
     "what", ["partitioner", "parallelism", "max parallelism", "tag", "key", "exchange mode"]
 )
-def test_readers_that_differ_do_not_share(
+def test_readers_with_different_partitioning_share_no_data_set(
     batch_env: Any, source: Any, compiled: Any, what: str
 ) -> None:
     differing(source(batch_env), what)
     assert [readers for _, readers in data_sets(compiled(batch_env))] == [1, 1]
 
 
-def test_readers_of_one_key_by_share(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_readers_of_one_key_by_share_a_data_set(batch_env: Any, source: Any, compiled: Any) -> None:
     keyed = source(batch_env).key_by(str)
     keyed.map(str)
     keyed.map(str)
     assert data_sets(compiled(batch_env)) == [("BLOCKING", 2)]
 
 
-def test_operators_of_one_vertex_do_not_share(batch_env: Any, source: Any, compiled: Any) -> None:
+def test_outputs_of_different_operators_of_a_vertex_are_not_shared(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
     numbers = source(batch_env)
     numbers.rebalance().map(str)
     numbers.filter(bool).rebalance().map(str)
@@ -111,7 +113,9 @@ def test_a_broadcast_is_never_selective(batch_env: Any, source: Any, compiled: A
     ]
 
 
-def test_silence_until_the_end_blocks_in_streaming(env: Any, source: Any, compiled: Any) -> None:
+def test_an_operator_that_emits_only_at_the_end_blocks_in_streaming_mode(
+    env: Any, source: Any, compiled: Any
+) -> None:
     #  whole -> a -> b ~~> c
     #        \-> d ~~> e
     whole = source(env).key_by(str).full_window_partition().map_partition(list)
@@ -126,7 +130,7 @@ def test_silence_until_the_end_blocks_in_streaming(env: Any, source: Any, compil
 @pytest.mark.parametrize(
     ("has_resources", "expected"), [(True, "BLOCKING"), (False, "PIPELINED_BOUNDED")]
 )
-def test_resources_make_batch_exchanges_blocking(
+def test_groups_with_resources_make_batch_exchanges_blocking(
     batch_env: Any, source: Any, compiled: Any, has_resources: bool, expected: str
 ) -> None:
     builder = SlotSharingGroup.builder("big")
@@ -143,7 +147,7 @@ def test_a_hybrid_exchange_is_refused_in_streaming(env: Any, source: Any, compil
         compiled(env)
 
 
-def test_a_buffer_timeout_is_refused_where_nobody_reads_early(
+def test_a_buffer_timeout_is_refused_for_a_blocking_exchange(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     source(batch_env, "in").set_buffer_timeout(50).rebalance().map(str)
@@ -154,7 +158,7 @@ def test_a_buffer_timeout_is_refused_where_nobody_reads_early(
 
 
 @pytest.mark.parametrize("timeout", [-1, None])
-def test_no_timeout_of_its_own_is_fine(
+def test_a_blocking_exchange_without_its_own_buffer_timeout_is_accepted(
     batch_env: Any, source: Any, compiled: Any, timeout: int | None
 ) -> None:
     numbers = source(batch_env)
@@ -164,14 +168,16 @@ def test_no_timeout_of_its_own_is_fine(
     assert data_sets(compiled(batch_env)) == [("BLOCKING", 1)]
 
 
-def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
+def test_the_invariant_finds_data_sets_that_do_not_match_the_outputs(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).rebalance().map(str)
     plan = compiled(env)
     with pytest.raises(InternalError, match="do not match its outputs"):
         every_cut_edge_reads_one_data_set(replace(plan, data_sets={**plan.data_sets, 1: ()}))
 
 
-def test_records_without_a_type_are_refused_where_generic_types_are_disabled() -> None:
+def test_disabled_generic_types_refuse_records_without_a_declared_type() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.get_config().disable_generic_types()
     numbers = env.from_collection([1], Types.LONG())
@@ -185,7 +191,7 @@ def test_records_without_a_type_are_refused_where_generic_types_are_disabled() -
         env.get_job_graph()
 
 
-def test_the_plan_names_edges_that_pickle() -> None:
+def test_the_plan_names_edges_with_pickled_records() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_collection([1], Types.LONG()).map(str).rebalance().print()
     plan = json.loads(str(explain(env.program(), "job-graph", "json")))

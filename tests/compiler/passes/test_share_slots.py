@@ -46,23 +46,27 @@ def placed(*vertices: tuple[str, int] | tuple[str, int, Any]) -> list[PlacedVert
     ],
     ids=["one vertex", "two alike", "three sizes", "a group between", "groups as they come"],
 )
-def test_a_group_has_as_many_slots_as_its_widest_vertex(vertices: Any, slots: Any) -> None:
+def test_a_slot_sharing_group_has_as_many_slots_as_its_widest_vertex(
+    vertices: Any, slots: Any
+) -> None:
     assert shared_slots(placed(*vertices)) == slots
 
 
-def test_what_spark_feeds_has_slots_for_itself() -> None:
+def test_vertices_that_read_dataframes_have_their_own_slots() -> None:
     """A partition of Spark's brings the rows of one DataFrame."""
     one, other = ("default", 2, dataframe()), ("default", 1, dataframe())
     vertices = placed(("default", 2), one, other, ("default", 1))
     assert shared_slots(vertices) == ((10, 15), (11,), (12,), (13,), (14,))
 
 
-def test_rows_without_end_come_as_buffers_to_any_slot() -> None:
+def test_vertices_that_read_unbounded_rows_share_slots() -> None:
     vertices = placed(("default", 2), ("default", 2, dataframe(never_ends=True)))
     assert shared_slots(vertices) == ((10, 12), (11, 13))
 
 
-def test_a_group_is_the_one_that_the_program_names(env: Any, source: Any, compiled: Any) -> None:
+def test_the_slot_sharing_group_is_the_one_that_the_program_sets(
+    env: Any, source: Any, compiled: Any
+) -> None:
     top = source(env, "in").set_parallelism(1)
     top.rebalance().map(int).name("a").set_parallelism(2)
     top.rebalance().map(int).name("b").set_parallelism(2)
@@ -73,7 +77,7 @@ def test_a_group_is_the_one_that_the_program_names(env: Any, source: Any, compil
 
 @settings(max_examples=20)
 @given(job=random_jobs())
-def test_no_slot_has_two_subtasks_of_a_vertex_or_tasks_of_two_groups(job: RandomJob) -> None:
+def test_slots_of_random_jobs_mix_no_subtasks_of_a_vertex_and_no_groups(job: RandomJob) -> None:
     configuration = Configuration()
     configuration.set_string("execution.runtime-mode", job.keys["mode"])
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

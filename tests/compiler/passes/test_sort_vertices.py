@@ -18,7 +18,7 @@ def order(plan: Plan) -> list[str]:
     return [plan.stream_graph.node(head).name for head in plan.vertex_order]
 
 
-def test_sources_come_first_then_depth_first_where_nothing_is_missing(
+def test_vertices_are_sorted_sources_first_and_then_depth_first(
     env: Any, source: Any, compiled: Any
 ) -> None:
     #  x ~~> a ~~> b ~~> d        d waits for c
@@ -30,7 +30,7 @@ def test_sources_come_first_then_depth_first_where_nothing_is_missing(
     assert order(compiled(env)) == ["Source: x", "Source: y", "a", "b", "c", "d"]
 
 
-def test_consumers_come_in_the_order_of_data_sets(
+def test_consumers_are_sorted_by_the_order_of_data_sets(
     batch_env: Any, source: Any, compiled: Any
 ) -> None:
     numbers = source(batch_env, "in")
@@ -41,7 +41,9 @@ def test_consumers_come_in_the_order_of_data_sets(
 
 
 @pytest.mark.parametrize("change", ["lost", "doubled", "backwards"])
-def test_the_invariant(env: Any, source: Any, compiled: Any, change: str) -> None:
+def test_the_invariant_finds_lost_doubled_and_misplaced_vertices(
+    env: Any, source: Any, compiled: Any, change: str
+) -> None:
     source(env).rebalance().map(str)
     plan = compiled(env)
     first, second = plan.vertex_order

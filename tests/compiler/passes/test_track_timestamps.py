@@ -42,18 +42,22 @@ def carried(env: Any, compiled: Any) -> set[str]:
     }
 
 
-def test_nobody_makes_them(env: Any, source: Any, compiled: Any) -> None:
+def test_no_edge_carries_timestamps_without_an_assigner(
+    env: Any, source: Any, compiled: Any
+) -> None:
     source(env).map(str).process(Reads()).print()
     assert carried(env, compiled) == set()
 
 
-def test_nobody_reads_them(env: Any, source: Any, compiled: Any) -> None:
+def test_no_edge_carries_timestamps_without_a_reader(env: Any, source: Any, compiled: Any) -> None:
     stamped = source(env).assign_timestamps_and_watermarks(STAMPED)
     stamped.map(str).key_by(str).reduce(max).collect_async()
     assert carried(env, compiled) == set()
 
 
-def test_only_the_way_from_maker_to_reader(env: Any, source: Any, compiled: Any) -> None:
+def test_only_edges_from_an_assigner_to_a_reader_carry_timestamps(
+    env: Any, source: Any, compiled: Any
+) -> None:
     before = source(env, "in").map(int).name("before")
     stamped = before.assign_timestamps_and_watermarks(STAMPED).name("stamp").map(int).name("a")
     stamped.process(Reads()).name("reads").map(int).name("behind").collect_async()
@@ -61,7 +65,9 @@ def test_only_the_way_from_maker_to_reader(env: Any, source: Any, compiled: Any)
     assert carried(env, compiled) == {"stamp -> a", "a -> reads"}
 
 
-def test_a_new_stamp_ends_the_way_of_the_old(env: Any, source: Any, compiled: Any) -> None:
+def test_a_second_assigner_makes_earlier_timestamps_unnecessary(
+    env: Any, source: Any, compiled: Any
+) -> None:
     first = source(env, "in").assign_timestamps_and_watermarks(STAMPED).name("first").map(int)
     first.name("between").assign_timestamps_and_watermarks(STAMPED).name("second").process(
         Reads()
@@ -73,19 +79,21 @@ def test_a_new_stamp_ends_the_way_of_the_old(env: Any, source: Any, compiled: An
     }
 
 
-def test_a_strategy_without_an_assigner_makes_none(env: Any, source: Any, compiled: Any) -> None:
+def test_a_strategy_without_an_assigner_creates_no_timestamps(
+    env: Any, source: Any, compiled: Any
+) -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps()
     source(env, "in").assign_timestamps_and_watermarks(strategy).name("none").process(Reads())
     assert carried(env, compiled) == set()
 
 
-def test_a_source_function_may_bring_them(env: Any, compiled: Any) -> None:
+def test_a_source_function_may_emit_timestamps(env: Any, compiled: Any) -> None:
     env.add_source(Function(), "f").map(int).name("a").process(Reads()).name("reads")
     assert carried(env, compiled) == {"Source: f -> a", "a -> reads"}
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("env", set()), ("batch_env", {"sum -> reads"})])
-def test_in_batch_mode_the_result_of_a_reduce_has_one(
+def test_in_batch_mode_the_result_of_a_reduce_has_a_timestamp(
     request: pytest.FixtureRequest, source: Any, compiled: Any, mode: str, expected: set[str]
 ) -> None:
     env = request.getfixturevalue(mode)
@@ -102,7 +110,7 @@ class KeepsOrder(FlatMapFunction[int, int]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_in_batch_mode_a_key_sees_its_records_by_time(form: str) -> None:
+def test_in_batch_mode_records_of_a_key_are_sorted_by_time(form: str) -> None:
     def draw(env: Any) -> None:
         stamped = env.from_sequence(1, 6).assign_timestamps_and_watermarks(STAMPED)
         seen(stamped.key_by(lambda x: x % 2).flat_map(KeepsOrder()), "s", reads_timestamps=False)
@@ -127,7 +135,7 @@ class Tells(ProcessFunction[int, Any]):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("between", [lambda stream: stream, lambda stream: stream.rebalance()])
-def test_results_of_timers_have_the_timer_s_time(between: Any, form: str) -> None:
+def test_results_of_timers_have_the_timestamp_of_the_timer(between: Any, form: str) -> None:
     """Also where no record had a timestamp."""
 
     def draw(env: Any) -> None:

@@ -105,12 +105,12 @@ def text_of(
     return restore_text(restore, after, allow_non_restored_state=allow)
 
 
-def test_a_checkpoint_is_a_line() -> None:
+def test_a_checkpoint_is_listed_in_one_line() -> None:
     line = "checkpoint 7  2023-11-14 22:13:20 UTC  2 operators  4 tasks  4 files  5.9 KiB\n"
     assert listing([checkpoint_of(plan_of())]) == line
 
 
-def test_all_that_a_checkpoint_says() -> None:
+def test_checkpoint_text_describes_operators_state_and_positions() -> None:
     text = checkpoint_text(checkpoint_of(plan_of()))
     assert "job 'clicks', run run-1\n" in text
     assert "operator 'sums' (test_checkpoint_text.py:" in text
@@ -122,25 +122,25 @@ def test_all_that_a_checkpoint_says() -> None:
     assert f"{positions}1 committable" in text
 
 
-def test_a_timer_that_waits_is_told() -> None:
+def test_checkpoint_text_has_the_next_processing_time_timer() -> None:
     metadata = replace(checkpoint_of(plan_of()), input=EpochInput(next_timer_ms=1_700_000_000_000))
     assert "next timer of processing time 2023-11-14 22:13:20.000 UTC\n" in checkpoint_text(
         metadata
     )
 
 
-def test_the_same_program_starts() -> None:
+def test_the_same_program_can_start_from_its_checkpoint() -> None:
     text = text_of(plan_of(), plan_of())
     assert text.count("restored  ") == 2
     assert text.endswith("the program can start from this checkpoint\n")
     assert "->" not in text
 
 
-def test_another_parallelism_is_told() -> None:
+def test_checkpoint_diff_names_a_changed_parallelism() -> None:
     assert ", 2 -> 4 tasks\n" in text_of(plan_of(), plan_of(parallelism=4))
 
 
-def test_a_changed_uid_drops_state_and_starts_without() -> None:
+def test_a_changed_uid_loses_state_unless_non_restored_state_is_allowed() -> None:
     text = text_of(plan_of(), plan_of("totals"))
     assert "new       'sums' (test_checkpoint_text.py:" in text
     assert "dropped   the state of 'sums'" in text
@@ -152,20 +152,20 @@ def test_a_changed_uid_drops_state_and_starts_without() -> None:
     assert allowed.endswith("the program can start from this checkpoint\n")
 
 
-def test_the_stored_plan_tells_why() -> None:
+def test_checkpoint_diff_explains_lost_state_with_the_stored_plan() -> None:
     text = text_of(plan_of(), plan_of("totals"), with_plan=True)
     joined = " ".join(text.split())
     assert "note keyed state of 'sums' would not be found: its operator id changed" in joined
     assert "uid('sums') again" in joined
 
 
-def test_a_uid_hash_finds_it_again() -> None:
+def test_set_uid_hash_finds_state_after_a_changed_uid() -> None:
     before = plan_of()
     stored = next(operator.id for operator in before.operators if operator.name == "sums")
     assert "restored  'sums'" in text_of(before, plan_of("totals", set_uid_hash=stored.upper()))
 
 
-def test_another_number_of_key_groups_is_refused() -> None:
+def test_a_changed_max_parallelism_of_keyed_state_is_refused() -> None:
     text = text_of(plan_of(), plan_of(set_max_parallelism=64))
     assert "refused   keyed state of 'sums'" in text
     assert "stored in 128 key groups" in " ".join(text.split())
@@ -182,7 +182,7 @@ def test_operators_take_the_max_parallelism_of_their_vertex() -> None:
     assert operators["sums"].uid == "sums"
 
 
-def test_savepoints_are_called_so() -> None:
+def test_checkpoint_text_names_savepoints() -> None:
     metadata = replace(checkpoint_of(plan_of()), kind="savepoint")
     assert listing([metadata]).startswith("savepoint 7  ")
 
@@ -195,7 +195,7 @@ def sources_plan(*uids: str) -> JobPlan:
     return job_plan(compile_program(env.program(), "job-graph"))
 
 
-def test_unbounded_sources_that_sparks_log_does_not_have_are_refused() -> None:
+def test_a_new_unbounded_source_that_sparks_log_lacks_is_refused() -> None:
     before = sources_plan("a", "b")
     stored = sorted(
         (
@@ -215,7 +215,7 @@ def test_unbounded_sources_that_sparks_log_does_not_have_are_refused() -> None:
         assert text.endswith("the program can't start from this checkpoint\n")
 
 
-def test_a_bounded_source_that_would_be_read_again_is_told() -> None:
+def test_checkpoint_diff_names_bounded_sources_that_would_be_read_again() -> None:
     text = text_of(plan_of(), plan_of(), epoch_input=WORDS_READ)
     assert "reread    bounded source 'Source: words' (clicks.py:8) has been read" in text
     assert text.endswith(

@@ -16,7 +16,7 @@ from opchain.compiler.plan.from_plan import stream_plan
 from opchain.testing import plan_of
 
 
-def test_a_box_for_each_vertex_and_an_arrow_for_each_edge() -> None:
+def test_dot_has_a_box_for_each_vertex_and_an_arrow_for_each_edge() -> None:
     plan = plan_of(drawn("side_outputs"))
     dot = plan_dot(plan)
     assert dot.count("subgraph cluster_") == len(plan.vertices)
@@ -26,7 +26,7 @@ def test_a_box_for_each_vertex_and_an_arrow_for_each_edge() -> None:
     assert dot.count("{") == dot.count("}")
 
 
-def test_names_are_quoted() -> None:
+def test_dot_quotes_names() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_sequence(1, 9).name('a "b"\\').map(str).name("two\nlines").print()
     dot = plan_dot(plan_of(env))
@@ -34,14 +34,14 @@ def test_names_are_quoted() -> None:
     assert r'label="two\nlines\nmap"' in dot
 
 
-def test_a_stream_graph_has_no_boxes() -> None:
+def test_dot_of_a_stream_graph_has_no_boxes() -> None:
     plan = stream_plan(compile_program(drawn("join").program(), "operator-ids"))
     dot = stream_graph_dot(plan)
     assert "subgraph" not in dot
     assert len(re.findall(r"^  n\d+ -> n\d+ \[label=", dot, re.MULTILINE)) == len(plan.edges)
 
 
-def test_a_subgraph_for_each_vertex_and_an_arrow_for_each_edge() -> None:
+def test_mermaid_has_a_subgraph_for_each_vertex_and_an_arrow_for_each_edge() -> None:
     plan = plan_of(drawn("side_outputs"))
     chart = plan_mermaid(plan)
     assert chart.startswith("flowchart LR\n")
@@ -50,7 +50,7 @@ def test_a_subgraph_for_each_vertex_and_an_arrow_for_each_edge() -> None:
     assert chart.count("-.->") == sum(not edge.is_chained for edge in plan.edges)
 
 
-def test_what_mermaid_would_read_as_markup_is_an_entity() -> None:
+def test_mermaid_escapes_markup_in_names() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_sequence(1, 9).name('end "x"];').map(str).name("a\n#b").print()
     chart = plan_mermaid(plan_of(env))
@@ -58,7 +58,7 @@ def test_what_mermaid_would_read_as_markup_is_an_entity() -> None:
     assert '["a #35;b"]' in chart
 
 
-def test_a_stream_graph_has_no_subgraphs() -> None:
+def test_mermaid_of_a_stream_graph_has_no_subgraphs() -> None:
     plan = stream_plan(compile_program(drawn("diamond").program(), "operator-ids"))
     chart = stream_graph_mermaid(plan)
     assert "subgraph" not in chart

@@ -25,7 +25,7 @@ def plain(numbers: DataStream[Any]) -> object:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_the_same_as_itself(name: str) -> None:
+def test_diff_of_a_program_with_itself_is_empty(name: str) -> None:
     diff = diff_plans(plan_of(drawn(name)), plan_of(drawn(name)))
     assert diff.is_empty
     assert diff_text(diff) == "the plans are the same\n"
@@ -77,7 +77,7 @@ CHANGES: dict[str, tuple[Callable[[DataStream[Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_a_change_is_named(kind: str) -> None:
+def test_diff_names_each_kind_of_change(kind: str) -> None:
     changed, text = CHANGES[kind]
     diff = diff_plans(planned(plain), planned(changed))
     assert any(change.kind == kind and text in change.text for change in diff.changes), diff
@@ -96,28 +96,28 @@ class SameByKey(KeyedProcessFunction[Any, Any, Any]):
         yield value
 
 
-def test_kinds_are_named_in_the_words_of_programs() -> None:
+def test_diff_names_operator_kinds_by_their_method() -> None:
     before = planned(lambda n: n.map(abs).uid("step").print())
     after = planned(lambda n: n.flat_map(range).uid("step").print())
     texts = [change.text for change in diff_plans(before, after).changes if change.kind == "kind"]
     assert texts == ["'Flat Map': map -> flat map"]
 
 
-def test_kinds_that_have_one_word_are_named_in_full() -> None:
+def test_diff_names_kinds_with_the_same_method_in_full() -> None:
     before = planned(lambda n: n.process(Same()).uid("step").print())
     after = planned(lambda n: n.key_by(abs).process(SameByKey()).uid("step").print())
     texts = [change.text for change in diff_plans(before, after).changes if change.kind == "kind"]
     assert texts == ["'KeyedProcess': process -> keyed process"]
 
 
-def test_what_is_unchained_is_chained_on_the_way_back() -> None:
+def test_diff_names_an_edge_that_becomes_chained() -> None:
     changed, _ = CHANGES["unchained"]
     diff = diff_plans(planned(changed), planned(plain))
     assert [change.kind for change in diff.changes] == ["chained"]
     assert diff.changes[0].text == "'parse' -> 'clean'  (was FORWARD)"
 
 
-def test_an_exchange_that_changes_is_named() -> None:
+def test_diff_names_a_changed_exchange() -> None:
     def spread(numbers: DataStream[Any]) -> object:
         return numbers.rebalance().map(abs).name("parse").print()
 
@@ -130,7 +130,7 @@ def test_an_exchange_that_changes_is_named() -> None:
     ]
 
 
-def test_equal_changes_of_several_operators_are_one_line() -> None:
+def test_diff_has_one_line_for_equal_changes_of_several_operators() -> None:
     def scaled(numbers: DataStream[Any]) -> object:
         parsed = numbers.set_parallelism(5).map(abs).name("parse").set_parallelism(5)
         return parsed.filter(bool).name("clean").set_parallelism(5).print().set_parallelism(5)
@@ -141,7 +141,7 @@ def test_equal_changes_of_several_operators_are_one_line() -> None:
     ]
 
 
-def test_the_job_itself_may_change() -> None:
+def test_diff_names_changed_settings_of_the_job() -> None:
     diff = diff_plans(planned(plain), planned(plain, pipeline_name="other"))
     assert [tuple(change) for change in diff.changes] == [
         ("job name", "'Flink Streaming Job' -> 'other'")
@@ -150,7 +150,7 @@ def test_the_job_itself_may_change() -> None:
     assert diff_plans(planned(plain), batch).changes[1] == ("mode", "STREAMING -> BATCH")
 
 
-def test_a_stream_united_with_itself_has_two_edges() -> None:
+def test_diff_counts_two_edges_of_a_stream_united_with_itself() -> None:
     def twice(numbers: DataStream[Any]) -> object:
         return numbers.union(numbers).map(abs).name("parse").print()
 
@@ -159,7 +159,7 @@ def test_a_stream_united_with_itself_has_two_edges() -> None:
     assert {change.kind for change in once.changes} == {"moved", "chained"}
 
 
-def test_new_operators_with_state_start_empty() -> None:
+def test_diff_says_that_new_operators_start_with_empty_state() -> None:
     def counted(numbers: DataStream[Any]) -> object:
         return numbers.key_by(abs).reduce(max).name("highest").print()
 
@@ -168,7 +168,7 @@ def test_new_operators_with_state_start_empty() -> None:
     assert "starts with empty state: 'highest'" in diff_text(diff)
 
 
-def test_key_groups_that_follow_from_the_parallelism_are_mentioned() -> None:
+def test_diff_mentions_key_groups_derived_from_the_parallelism() -> None:
     def at(parallelism: int) -> JobPlan:
         return planned(
             lambda n: n.key_by(abs).reduce(max).name("highest").set_parallelism(parallelism).print()

@@ -15,7 +15,9 @@ OFFERED = [(stage, form) for stage, found in STAGES.items() for form in found.pr
 
 @pytest.mark.parametrize(("stage", "form"), OFFERED)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_program_has_every_form(name: str, stage: str, form: str) -> None:
+def test_every_program_is_explained_in_every_stage_and_format(
+    name: str, stage: str, form: str
+) -> None:
     text = explain(drawn(name).program(), stage, form)
     assert text.endswith("\n")
     assert text == explain(drawn(name).program(), stage, form)
@@ -27,19 +29,19 @@ def test_the_job_graph_has_all_formats() -> None:
     assert set(STAGES["job-graph"].printers) == set(FORMATS)
 
 
-def test_the_environment_explains_itself() -> None:
+def test_environment_explain_equals_explain_of_its_program() -> None:
     env = drawn("word_count")
     assert env.explain() == explain(env.program(), "job-graph")
     assert env.explain("stream-graph") == explain(env.program(), "stream-graph")
 
 
-def test_flink_json_is_flinks_plan() -> None:
+def test_format_flink_json_is_flinks_execution_plan() -> None:
     document = json.loads(explain(drawn("word_count").program(), "job-graph", "flink-json"))
     assert document["type"] == "STREAMING"
     assert len(document["nodes"]) == 4
 
 
-def test_unknown_stages_and_formats_are_refused_with_the_known_ones() -> None:
+def test_unknown_stages_and_formats_are_refused_with_a_list() -> None:
     program = drawn("word_count").program()
     with pytest.raises(ValueError, match="there is no stage 'job'; the stages are stream-graph, "):
         explain(program, "job")
@@ -47,7 +49,7 @@ def test_unknown_stages_and_formats_are_refused_with_the_known_ones() -> None:
         explain(program, "generated", "dot")
 
 
-def test_a_stage_needs_only_the_passes_before_it() -> None:
+def test_a_stage_can_be_explained_although_a_later_pass_fails() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_parallelism(40_000)
     env.from_sequence(1, 9).map(abs).name("wide").print()
@@ -68,7 +70,7 @@ def test_a_saved_plan_is_printed_like_the_program() -> None:
     assert job_plan(compile_program(program, "job-graph")) == plan
 
 
-def test_a_saved_plan_has_a_page_without_what_the_file_does_not_hold() -> None:
+def test_the_page_of_a_saved_plan_leaves_out_data_that_the_file_lacks() -> None:
     program = drawn("two_sinks").program()
     plan = from_json(explain(program, "job-graph", "json"))
     page = print_saved(plan, "job-graph", "html", Form())

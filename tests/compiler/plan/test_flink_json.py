@@ -32,7 +32,9 @@ def descriptions(env: StreamExecutionEnvironment, mode: str = "TREE") -> list[st
     return [node["description"] for node in plan_of(env, mode)["nodes"]]
 
 
-def test_a_node_per_vertex_consumers_first(env: StreamExecutionEnvironment) -> None:
+def test_flinks_plan_has_a_node_per_vertex_with_consumers_first(
+    env: StreamExecutionEnvironment,
+) -> None:
     source(env, "in").rebalance().map(str)
     plan = plan_of(env)
     assert {key: plan[key] for key in ("jid", "name", "type")} == {
@@ -61,7 +63,7 @@ def a_tree(env: StreamExecutionEnvironment) -> None:
     a.map(str).name("e").map(str).name("f")
 
 
-def test_the_tree_is_indented(env: StreamExecutionEnvironment) -> None:
+def test_a_description_as_a_tree_is_indented(env: StreamExecutionEnvironment) -> None:
     a_tree(env)
     (description,) = descriptions(env)
     assert description.split("<br/>") == [
@@ -76,7 +78,7 @@ def test_the_tree_is_indented(env: StreamExecutionEnvironment) -> None:
     ]
 
 
-def test_the_cascade_is_one_line(env: StreamExecutionEnvironment) -> None:
+def test_a_description_as_a_cascade_is_one_line(env: StreamExecutionEnvironment) -> None:
     a_tree(env)
     assert descriptions(env, "CASCADING") == [
         "Source: in -&gt; a -&gt; (b -&gt; (c , d) , e -&gt; f)"
@@ -102,6 +104,8 @@ def test_descriptions_replace_names_and_chained_sources_follow_the_head(
         ("\U0001f600", "\U0001f600"),
     ],
 )
-def test_names_become_html(env: StreamExecutionEnvironment, name: str, html: str) -> None:
+def test_names_in_flinks_plan_are_escaped_for_html(
+    env: StreamExecutionEnvironment, name: str, html: str
+) -> None:
     source(env, "in").rebalance().map(str).name(name)
     assert descriptions(env)[0] == f"{html}<br/>"

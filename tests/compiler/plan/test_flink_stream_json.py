@@ -26,7 +26,9 @@ def nodes_of(env: StreamExecutionEnvironment) -> list[dict[str, Any]]:
     return nodes
 
 
-def test_a_node_per_operator_by_number(env: StreamExecutionEnvironment) -> None:
+def test_flinks_stream_plan_has_a_node_per_operator_ordered_by_id(
+    env: StreamExecutionEnvironment,
+) -> None:
     env.from_collection([1, 2]).map(str).set_parallelism(3).name("text").print()
     source, operator, sink = nodes_of(env)
     assert source == {
@@ -48,7 +50,9 @@ def test_a_node_per_operator_by_number(env: StreamExecutionEnvironment) -> None:
 
 
 @pytest.mark.parametrize("method", ["rebalance", "rescale", "shuffle", "broadcast", "global_"])
-def test_edges_say_how_records_travel(env: StreamExecutionEnvironment, method: str) -> None:
+def test_edges_in_flinks_stream_plan_have_their_ship_strategy(
+    env: StreamExecutionEnvironment, method: str
+) -> None:
     stream: DataStream[Any] = getattr(env.from_collection([1]), method)()
     stream.map(str)
     (_, operator) = nodes_of(env)
@@ -56,7 +60,9 @@ def test_edges_say_how_records_travel(env: StreamExecutionEnvironment, method: s
     assert operator["predecessors"][0]["ship_strategy"] == strategy
 
 
-def test_an_operator_has_all_legs_of_a_union(env: StreamExecutionEnvironment) -> None:
+def test_an_operator_in_flinks_stream_plan_lists_all_inputs_of_a_union(
+    env: StreamExecutionEnvironment,
+) -> None:
     one, two = env.from_collection([1]), env.from_collection([2])
     one.key_by(str).union(two).map(str).name("both")
     (operator,) = [node for node in nodes_of(env) if node["type"] == "both"]
@@ -64,7 +70,7 @@ def test_an_operator_has_all_legs_of_a_union(env: StreamExecutionEnvironment) ->
     assert edges == [(1, "HASH"), (2, "REBALANCE")]
 
 
-def test_sinks_of_add_sink_are_last(env: StreamExecutionEnvironment) -> None:
+def test_sinks_of_add_sink_are_last_in_flinks_stream_plan(env: StreamExecutionEnvironment) -> None:
     numbers = env.from_collection([1])
     numbers.print()
     numbers.map(str).name("text").sink_to(DiscardingSink())
@@ -73,12 +79,16 @@ def test_sinks_of_add_sink_are_last(env: StreamExecutionEnvironment) -> None:
     ]
 
 
-def test_a_description_is_what_a_node_contains(env: StreamExecutionEnvironment) -> None:
+def test_a_node_of_flinks_stream_plan_contains_the_description(
+    env: StreamExecutionEnvironment,
+) -> None:
     env.from_collection([1]).map(str).name("text").set_description("as text")
     assert [node["contents"] for node in nodes_of(env)][1] == "as text"
 
 
-def test_the_environment_gives_it_as_text(env: StreamExecutionEnvironment) -> None:
+def test_get_execution_plan_returns_flinks_stream_plan_as_json(
+    env: StreamExecutionEnvironment,
+) -> None:
     env.from_collection([1]).map(str)
     text = env.get_execution_plan()
     assert json.loads(text)["nodes"] == nodes_of(env)

@@ -12,7 +12,7 @@ from opchain.datastream.connectors.kafka import (
 from opchain.testing import plan_of
 
 
-def test_a_job_plan_holds_what_the_job_graph_decided() -> None:
+def test_a_job_plan_has_the_decisions_of_the_job_graph() -> None:
     compiled = compile_program(drawn("word_count").program(), "job-graph")
     plan = job_plan(compiled)
     assert compiled.job_graph is not None

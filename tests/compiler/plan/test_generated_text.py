@@ -7,7 +7,7 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.text import generated_modules, generated_text
 
 
-def test_there_is_a_module_for_each_vertex_in_the_order_of_the_plan() -> None:
+def test_generated_text_has_a_module_per_vertex_in_plan_order() -> None:
     plan = compile_program(drawn("word_count").program())
     modules = generated_modules(plan)
     assert plan.job_graph is not None
@@ -21,7 +21,7 @@ def test_there_is_a_module_for_each_vertex_in_the_order_of_the_plan() -> None:
     assert generated_text(plan) == "\n\n".join(modules)
 
 
-def test_one_vertex_can_be_chosen() -> None:
+def test_generated_text_can_show_one_vertex() -> None:
     plan = compile_program(drawn("word_count").program())
     assert generated_text(plan, 2) == generated_modules(plan)[1]
     for number in (0, 5):
@@ -29,13 +29,13 @@ def test_one_vertex_can_be_chosen() -> None:
             generated_text(plan, number)
 
 
-def test_comments_name_lines_unless_they_are_unwanted() -> None:
+def test_comments_in_generated_text_name_lines_unless_switched_off() -> None:
     plan = compile_program(drawn("word_count").program())
     assert "(programs.py:" in generated_text(plan)
     assert "programs.py:" not in generated_text(plan, call_sites=False)
 
 
-def test_a_vertex_that_is_interpreted_says_so() -> None:
+def test_generated_text_says_that_a_vertex_is_interpreted() -> None:
     env = drawn("word_count")
     env.get_configuration().set_string("opchain.codegen.enabled", "false")
     text = generated_text(compile_program(env.program()))

@@ -17,13 +17,13 @@ TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_plan_is_read_back_as_it_was_written(name: str) -> None:
+def test_a_plan_read_from_json_equals_the_written_plan(name: str) -> None:
     plan = plan_of(drawn(name))
     assert from_json(to_json(plan)) == plan
     assert to_json(from_json(to_json(plan).encode())) == to_json(plan)
 
 
-def test_the_bytes_depend_on_the_program_alone() -> None:
+def test_the_json_of_a_plan_does_not_depend_on_the_hash_seed() -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
         "from programs import PROGRAMS, drawn; from opchain.testing import plan_of; "
@@ -42,14 +42,14 @@ def test_the_bytes_depend_on_the_program_alone() -> None:
     assert len(outputs) == 1
 
 
-def test_the_document_names_its_version() -> None:
+def test_the_json_of_a_plan_has_a_version() -> None:
     document = json.loads(to_json(plan_of(drawn("word_count"))))
     assert document["schema_version"] == SCHEMA_VERSION
     compiled = compile_program(drawn("word_count").program(), "operator-ids")
     assert json.loads(to_json(stream_plan(compiled)))["schema_version"] == SCHEMA_VERSION
 
 
-def test_a_plan_knows_its_neighbours_and_places() -> None:
+def test_a_plan_knows_the_edges_and_vertices_of_its_operators() -> None:
     plan = plan_of(drawn("diamond"))
     names = {operator.name: operator.node for operator in plan.operators}
     sides = names["sides"]
@@ -102,7 +102,9 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         ),
     ],
 )
-def test_what_is_no_plan_is_refused_with_the_reason(text: str | bytes, message: str) -> None:
+def test_a_file_that_is_not_a_plan_is_refused_with_the_reason(
+    text: str | bytes, message: str
+) -> None:
     with pytest.raises(PlanFileError) as refused:
         from_json(text, "plan.json")
     assert message in str(refused.value)

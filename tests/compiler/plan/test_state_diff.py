@@ -32,11 +32,11 @@ def highest(numbers: DataStream[Any]) -> DataStream[Any]:
     return numbers.key_by(abs).reduce(max).name("highest")
 
 
-def test_state_that_stays_where_it_was_is_no_problem() -> None:
+def test_state_that_finds_its_operator_is_not_a_problem() -> None:
     assert problems(lambda n: highest(n).print(), lambda n: highest(n).print("again")) == []
 
 
-def test_another_uid_loses_the_state() -> None:
+def test_a_changed_uid_loses_the_state() -> None:
     [problem] = problems(
         lambda n: highest(n).uid("old").print(), lambda n: highest(n).uid("new").print()
     )
@@ -59,7 +59,7 @@ def test_the_advised_uid_hash_finds_the_state() -> None:
     assert problems(lambda n: highest(n).print(), found_again) == []
 
 
-def test_a_shifted_generated_id_hands_state_to_another_operator() -> None:
+def test_a_shifted_generated_id_assigns_state_to_another_operator() -> None:
     def one(numbers: DataStream[Any]) -> object:
         return highest(numbers).print()
 
@@ -74,7 +74,7 @@ def test_a_shifted_generated_id_hands_state_to_another_operator() -> None:
     assert codes["misplaced"].remedy.startswith("give both operators a uid")
 
 
-def test_a_removed_operator_leaves_its_state_behind() -> None:
+def test_state_of_a_removed_operator_is_a_problem() -> None:
     [problem] = problems(
         lambda n: highest(n).uid("highest").print(), lambda n: n.map(abs).name("x").print()
     )
@@ -83,7 +83,7 @@ def test_a_removed_operator_leaves_its_state_behind() -> None:
     assert "has no operator any more" in problem.text
 
 
-def test_another_kind_of_operator_cannot_read_the_state() -> None:
+def test_a_different_kind_of_operator_cannot_read_the_state() -> None:
     [problem] = problems(
         lambda n: highest(n).uid("it").print(),
         lambda n: n.key_by(abs).process(Count()).name("highest").uid("it").print(),
@@ -92,7 +92,7 @@ def test_another_kind_of_operator_cannot_read_the_state() -> None:
     assert "was a reduce and is a process" in problem.text
 
 
-def test_an_explicit_number_of_key_groups_must_stay() -> None:
+def test_an_explicit_max_parallelism_must_not_change() -> None:
     [problem] = problems(
         lambda n: highest(n).uid("it").print(),
         lambda n: highest(n).uid("it").set_max_parallelism(64).print(),
@@ -102,7 +102,7 @@ def test_an_explicit_number_of_key_groups_must_stay() -> None:
     assert problem.remedy == "set_max_parallelism(128) on 'highest'"
 
 
-def test_a_derived_number_of_key_groups_follows_the_stored_one() -> None:
+def test_a_derived_max_parallelism_takes_the_stored_value() -> None:
     at_200 = problems(
         lambda n: highest(n).uid("it").set_parallelism(100).print(),
         lambda n: highest(n).uid("it").set_parallelism(200).print(),
@@ -116,7 +116,7 @@ def test_a_derived_number_of_key_groups_follows_the_stored_one() -> None:
     assert "stored in 256 key groups, too few for the 300 tasks" in problem.text
 
 
-def test_another_type_of_key_is_a_problem() -> None:
+def test_a_changed_key_type_is_a_problem() -> None:
     def drawn(key_type: Any) -> Callable[[DataStream[Any]], object]:
         return lambda n: n.key_by(abs, key_type).reduce(max).uid("it").print()
 
@@ -126,7 +126,7 @@ def test_another_type_of_key_is_a_problem() -> None:
     assert "had type PickledByteArrayTypeInfo, and now have type String" in problem.text
 
 
-def test_max_parallelism_is_free_where_no_state_is_keyed() -> None:
+def test_max_parallelism_may_change_without_keyed_state() -> None:
     assert (
         problems(
             lambda n: n.map(abs).name("a").set_max_parallelism(8).print(),

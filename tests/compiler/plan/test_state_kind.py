@@ -49,7 +49,7 @@ PLAIN = as_function(MapFunction, abs)
         (specs.SinkCommitterSpec(ANY), False, "uncommitted output"),
     ],
 )
-def test_what_a_savepoint_holds(
+def test_state_kinds_of_operators_in_a_savepoint(
     spec: specs.OperatorSpec, is_keyed: bool, state: str | None
 ) -> None:
     node = StreamNode(

@@ -25,21 +25,21 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_plan_of_each_program_is_as_reviewed(name: str) -> None:
+def test_the_plan_text_of_each_program_equals_its_golden_file(name: str) -> None:
     assert_plan_matches(drawn(name), GOLDEN / f"{name}.job-graph")
 
 
-def test_call_sites_name_the_line_of_each_operator() -> None:
+def test_call_sites_in_the_plan_text_name_the_line_of_each_operator() -> None:
     plan = plan_of(drawn("two_sinks"))
     lines = [line for line in plan_text(plan).splitlines() if "  programs.py:" in line]
     assert len(lines) == len(plan.operators)
 
 
-def test_golden_text_names_no_line_of_the_program() -> None:
+def test_golden_text_has_no_line_numbers_of_the_program() -> None:
     assert "programs.py:" not in plan_text(plan_of(drawn("rescale")), call_sites=False)
 
 
-def test_reasons_are_broken_at_the_width_and_names_are_not() -> None:
+def test_reasons_are_wrapped_at_the_width_but_names_are_not() -> None:
     text = plan_text(plan_of(drawn("word_count")), width=64, call_sites=False)
     assert max(len(line) for line in text.splitlines() if line.startswith("     ")) <= 64
     assert (
@@ -49,7 +49,7 @@ def test_reasons_are_broken_at_the_width_and_names_are_not() -> None:
     assert "  Source: lines            source    source position\n" in text
 
 
-def test_a_chain_of_a_thousand_operators_stays_narrow() -> None:
+def test_the_plan_text_of_a_thousand_operators_stays_narrow() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     stream = env.from_sequence(1, 9)
     for _ in range(1_000):
@@ -60,7 +60,7 @@ def test_a_chain_of_a_thousand_operators_stays_narrow() -> None:
     assert max(map(len, text.splitlines())) < 80
 
 
-def test_names_cannot_break_the_layout() -> None:
+def test_line_breaks_in_names_cannot_break_the_layout() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_sequence(1, 9).map(str).name("two\nlines\x1b[31m").name("x" * 500).print()
     env.from_sequence(1, 9).map(str).name("two\nlines\x1b[31m").print()
@@ -70,13 +70,13 @@ def test_names_cannot_break_the_layout() -> None:
     assert "x" * 46 not in text
 
 
-def test_a_max_parallelism_that_chaining_makes_void_is_mentioned() -> None:
+def test_a_max_parallelism_without_effect_due_to_chaining_is_mentioned() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_sequence(1, 9).map(str).name("add").set_max_parallelism(64).print()
     assert "its max parallelism 64 has no effect inside a chain" in plan_text(plan_of(env))
 
 
-def test_sources_inside_a_head_stand_above_it() -> None:
+def test_chained_sources_are_listed_above_their_head() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     sources = [env.from_sequence(1, 9).name(name) for name in "ab"]
     multiple_input(sources, [lambda n: [n]] * 2).name("both").print()
@@ -84,7 +84,7 @@ def test_sources_inside_a_head_stand_above_it() -> None:
     assert [line.split("  ")[1] for line in lines[3:6]] == ["┌─ Source: a", "├─ Source: b", "both"]
 
 
-def test_exchange_text_says_how_records_travel() -> None:
+def test_exchange_text_has_the_partitioning_and_the_side_output() -> None:
     plan = plan_of(drawn("side_outputs"))
     cut = next(edge for edge in plan.edges if not edge.is_chained)
     assert exchange_text(cut) == "HASH by 'key', side output 'odd'"
@@ -92,17 +92,17 @@ def test_exchange_text_says_how_records_travel() -> None:
     assert exchange_text(batch.edges[0]) == "REBALANCE, blocking"
 
 
-def test_without_call_sites_takes_only_those_of_operators() -> None:
+def test_without_call_sites_removes_only_call_sites_of_operators() -> None:
     text = "'a' (job.py:1) runs (at 1:1) beside 'b' (job.py:12)"
     assert without_call_sites(text, {"job.py:1", "job.py:12"}) == "'a' runs (at 1:1) beside 'b'"
 
 
-def test_every_edge_is_explained_as_reviewed() -> None:
+def test_the_explanation_of_edges_equals_its_golden_file() -> None:
     text = edges_text(plan_of(drawn("two_sinks")), call_sites=False)
     assert_matches_golden(text, GOLDEN / "two_sinks.edges")
 
 
-def test_there_is_a_line_for_every_edge_and_rule() -> None:
+def test_edges_text_has_a_line_for_every_edge_and_broken_rule() -> None:
     plan = plan_of(drawn("union"))
     lines = edges_text(plan).splitlines()
     assert sum(line.startswith(("chained ", "not chained ")) for line in lines) == len(plan.edges)
@@ -111,7 +111,7 @@ def test_there_is_a_line_for_every_edge_and_rule() -> None:
     assert "job 'Flink Streaming Job', STREAMING: 5 edges, 2 chained, 3 not" in lines[0]
 
 
-def test_equal_names_are_told_apart_by_their_lines() -> None:
+def test_operators_with_equal_names_are_shown_with_their_lines() -> None:
     plan = plan_of(drawn("union"))
     assert f"'low' ({plan.operators[0].call_site})".replace("'low'", "'Source: low'") in edges_text(
         plan
@@ -119,11 +119,11 @@ def test_equal_names_are_told_apart_by_their_lines() -> None:
 
 
 @pytest.mark.parametrize("name", ["batch", "side_outputs", "two_sinks"])
-def test_the_stream_graph_is_as_reviewed(name: str) -> None:
+def test_the_stream_graph_text_equals_its_golden_file(name: str) -> None:
     assert_plan_matches(drawn(name), GOLDEN / f"{name}.stream-graph", stage="stream-graph")
 
 
-def test_call_sites_are_shown_unless_they_are_unwanted() -> None:
+def test_call_sites_are_shown_unless_switched_off() -> None:
     plan = stream_plan(compile_program(drawn("join").program(), "operator-ids"))
     text = stream_graph_text(plan)
     assert text.count("programs.py:") == len(plan.operators)
@@ -131,11 +131,11 @@ def test_call_sites_are_shown_unless_they_are_unwanted() -> None:
 
 
 @pytest.mark.parametrize("name", ["word_count", "diamond", "side_outputs"])
-def test_the_execution_plan_is_as_reviewed(name: str) -> None:
+def test_the_execution_plan_text_equals_its_golden_file(name: str) -> None:
     assert_plan_matches(drawn(name), GOLDEN / f"{name}.execution", stage="execution")
 
 
-def test_of_many_subtasks_the_first_key_groups_are_listed() -> None:
+def test_with_many_subtasks_only_the_first_key_groups_are_listed() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.from_sequence(1, 9).key_by(abs).reduce(max).set_parallelism(64).print()
     text = explain(env.program(), "execution")
@@ -143,7 +143,7 @@ def test_of_many_subtasks_the_first_key_groups_are_listed() -> None:
     assert "30-31, ..." in text
 
 
-def test_edges_that_pickle_their_records_are_named() -> None:
+def test_the_plan_text_names_edges_with_pickled_records() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     words = env.from_collection(["a"], type_info=Types.STRING()).rebalance()
     sized = words.map(lambda word: (word, len(word))).name("untyped")

@@ -33,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("getter", "value"), DEFAULTS.items())
-def test_the_defaults_are_flinks(getter: str, value: Any) -> None:
+def test_checkpoint_config_has_flinks_defaults(getter: str, value: Any) -> None:
     assert getattr(CheckpointConfig(), getter)() == value
 
 
@@ -75,7 +75,7 @@ SET: list[tuple[str, Any, str, Any]] = [
 
 
 @pytest.mark.parametrize(("setter", "argument", "getter", "value"), SET)
-def test_setters_give_the_object_back_and_getters_the_value(
+def test_checkpoint_config_setters_return_the_object_and_getters_the_value(
     setter: str, argument: Any, getter: str, value: Any
 ) -> None:
     config = CheckpointConfig()
@@ -83,7 +83,7 @@ def test_setters_give_the_object_back_and_getters_the_value(
     assert getattr(config, getter)() == value
 
 
-def test_the_mode_is_exactly_once_where_checkpoints_are_on() -> None:
+def test_the_mode_is_exactly_once_if_checkpoints_are_enabled() -> None:
     config = CheckpointConfig().set_checkpoint_interval(1000)
     assert config.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
     config.set_checkpointing_mode(CheckpointingMode.AT_LEAST_ONCE)
@@ -110,7 +110,7 @@ def test_unaligned_checkpoints_need_exactly_once() -> None:
     assert not config.is_unaligned_checkpoints_enabled()
 
 
-def test_it_is_a_view_of_the_configuration() -> None:
+def test_checkpoint_config_is_a_view_of_the_configuration() -> None:
     configuration = Configuration()
     config = CheckpointConfig(configuration)
     configuration.set_string("execution.checkpointing.interval", "3 min")
@@ -138,7 +138,9 @@ def test_it_is_a_view_of_the_configuration() -> None:
         ("set_tolerable_checkpoint_failure_number", -1, 0),
     ],
 )
-def test_what_flink_refuses_is_refused(setter: str, argument: int, least: int) -> None:
+def test_checkpoint_config_refuses_numbers_that_flink_refuses(
+    setter: str, argument: int, least: int
+) -> None:
     message = rf"CheckpointConfig.{setter}\({argument}\): it must be at least {least}"
     with pytest.raises(ValueError, match=message):
         getattr(CheckpointConfig(), setter)(argument)
@@ -154,12 +156,14 @@ def test_what_flink_refuses_is_refused(setter: str, argument: int, least: int) -
         ("set_externalized_checkpoint_retention", 1, "ExternalizedCheckpointRetention"),
     ],
 )
-def test_types_are_checked(setter: str, argument: Any, wanted: str) -> None:
+def test_checkpoint_config_refuses_arguments_of_the_wrong_type(
+    setter: str, argument: Any, wanted: str
+) -> None:
     with pytest.raises(TypeError, match=rf"CheckpointConfig.{setter}\(\) takes {wanted}, not"):
         getattr(CheckpointConfig(), setter)(argument)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_folder_of_checkpoints_is_text() -> None:
+def test_the_checkpoint_folder_must_be_a_string() -> None:
     with pytest.raises(TypeError, match="takes a path or URL as a str, not 3"):
         CheckpointConfig().set_checkpoint_storage_dir(3)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ FLINKS = {
 }
 
 
-def test_keys_and_defaults_are_flinks() -> None:
+def test_checkpoint_options_have_flinks_keys_and_defaults() -> None:
     options = [
         option
         for option in vars(checkpoint_options).values()

@@ -24,14 +24,14 @@ from opchain.runtime.errors import UnsupportedFeatureError
         ("s3://bucket/key/", "s3://bucket/key"),
     ],
 )
-def test_files_have_a_place(given: str, path: str) -> None:
+def test_file_system_checkpoint_storage_has_a_path(given: str, path: str) -> None:
     storage = FileSystemCheckpointStorage(given)
     assert storage.get_checkpoint_path() == path
     assert storage.get_savepoint_path() is None
     assert path in str(storage)
 
 
-def test_the_defaults_are_flinks() -> None:
+def test_checkpoint_storages_have_flinks_defaults() -> None:
     files = FileSystemCheckpointStorage("file:///a/b")
     assert (files.get_min_file_size_threshold(), files.get_write_buffer_size()) == (20480, 4096)
     memory = JobManagerCheckpointStorage()
@@ -41,7 +41,7 @@ def test_the_defaults_are_flinks() -> None:
     assert str(memory) == "checkpoints in the driver, states of up to 5242880 bytes"
 
 
-def test_numbers_can_be_set() -> None:
+def test_thresholds_of_checkpoint_storages_can_be_set() -> None:
     files = FileSystemCheckpointStorage("file:///a/b", 5, 3)
     assert (files.get_min_file_size_threshold(), files.get_write_buffer_size()) == (5, 3)
     memory = JobManagerCheckpointStorage("file:///a/b", 100)
@@ -58,29 +58,29 @@ def test_numbers_can_be_set() -> None:
         ("s3://bucket/", "'s3://bucket/' is a root; name a directory below it"),
     ],
 )
-def test_a_path_must_name_a_place(path: Any, message: str) -> None:
+def test_a_checkpoint_path_must_name_a_folder(path: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         FileSystemCheckpointStorage(path)
 
 
 @pytest.mark.parametrize("threshold", [-2, 1048577])
-def test_a_threshold_has_bounds(threshold: int) -> None:
+def test_the_file_size_threshold_has_bounds(threshold: int) -> None:
     with pytest.raises(ValueError, match=rf"is {threshold}; it must be 0 to 1048576, or -1"):
         FileSystemCheckpointStorage("file:///a/b", threshold)
 
 
 @pytest.mark.parametrize("size", [0, -1])
-def test_a_state_size_is_positive(size: int) -> None:
+def test_the_max_state_size_must_be_positive(size: int) -> None:
     with pytest.raises(ValueError, match=rf"max_state_size is {size}"):
         JobManagerCheckpointStorage(max_state_size=size)
 
 
-def test_a_java_storage_is_not_there() -> None:
+def test_a_custom_java_checkpoint_storage_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="use FileSystemCheckpointStorage"):
         CustomCheckpointStorage(None)
 
 
-def test_storages_are_values() -> None:
+def test_checkpoint_storages_compare_by_value_and_can_be_pickled() -> None:
     storages: list[CheckpointStorage] = [
         JobManagerCheckpointStorage(),
         JobManagerCheckpointStorage(max_state_size=7),

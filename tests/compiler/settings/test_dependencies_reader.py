@@ -55,7 +55,9 @@ from opchain.runtime.job.dependencies import (
         ),
     ],
 )
-def test_what_the_environment_names_is_found(call: Any, expected: JobDependencies) -> None:
+def test_job_dependencies_finds_files_jars_and_archives_of_the_program(
+    call: Any, expected: JobDependencies
+) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     call(env)
     assert job_dependencies(env.program()) == expected

@@ -152,12 +152,12 @@ SETTERS: list[tuple[str, tuple[Any, ...], str, Any, tuple[str, str]]] = [
 
 
 @pytest.mark.parametrize(("getter", "value"), DEFAULTS)
-def test_the_defaults_are_flinks(getter: str, value: Any) -> None:
+def test_execution_config_has_flinks_defaults(getter: str, value: Any) -> None:
     assert getattr(ExecutionConfig(), getter)() == value
 
 
 @pytest.mark.parametrize(("setter", "arguments", "getter", "value", "entry"), SETTERS)
-def test_what_is_set_is_read_and_is_in_the_configuration(
+def test_execution_config_setters_change_getter_and_configuration(
     setter: str, arguments: tuple[Any, ...], getter: str, value: Any, entry: tuple[str, str]
 ) -> None:
     config = ExecutionConfig()
@@ -166,7 +166,7 @@ def test_what_is_set_is_read_and_is_in_the_configuration(
     assert config.to_configuration().to_dict() == dict([entry])
 
 
-def test_every_method_has_a_case() -> None:
+def test_every_method_of_execution_config_has_a_test_case() -> None:
     covered = {getter for getter, _ in DEFAULTS} | {case[0] for case in SETTERS}
     methods = {
         name for name in vars(ExecutionConfig) if name.split("_")[0] in _VERBS and "_" in name
@@ -178,7 +178,7 @@ _VERBS = {"get", "set", "is", "has", "enable", "disable"}
 
 
 @pytest.mark.parametrize("method", ["enable_force_kryo", "enable_force_avro"])
-def test_what_needs_java_says_so(method: str) -> None:
+def test_execution_config_refuses_methods_that_need_java(method: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=rf"ExecutionConfig\.{method}\(\)"):
         getattr(ExecutionConfig(), method)()
 
@@ -193,24 +193,24 @@ def test_what_needs_java_says_so(method: str) -> None:
         ("set_task_cancellation_timeout", -1, "must be at least 0"),
     ],
 )
-def test_numbers_out_of_range_are_refused(method: str, value: int, error: str) -> None:
+def test_execution_config_refuses_numbers_out_of_range(method: str, value: int, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         getattr(ExecutionConfig(), method)(value)
 
 
 @pytest.mark.parametrize("method", ["set_parallelism", "set_max_parallelism"])
 @pytest.mark.parametrize("value", ["4", 4.0, True, None])
-def test_only_ints_are_parallelisms(method: str, value: object) -> None:
+def test_execution_config_parallelism_must_be_an_int(method: str, value: object) -> None:
     with pytest.raises(TypeError, match=f"{method}.* it must be an int"):
         getattr(ExecutionConfig(), method)(value)
 
 
-def test_an_unknown_parallelism_changes_nothing() -> None:
+def test_set_parallelism_to_parallelism_unknown_changes_nothing() -> None:
     config = ExecutionConfig().set_parallelism(4)
     assert config.set_parallelism(ExecutionConfig.PARALLELISM_UNKNOWN).get_parallelism() == 4
 
 
-def test_it_is_a_view_of_its_configuration() -> None:
+def test_execution_config_is_a_view_of_its_configuration() -> None:
     configuration = Configuration()
     config = ExecutionConfig(configuration)
     configuration.set_string("pipeline.auto-watermark-interval", "1 s")
@@ -219,13 +219,13 @@ def test_it_is_a_view_of_its_configuration() -> None:
     assert configuration.get_integer("parallelism.default", 0) == 7
 
 
-def test_a_copied_configuration_is_no_view() -> None:
+def test_to_configuration_returns_a_copy() -> None:
     config = ExecutionConfig()
     config.to_configuration().set_integer("parallelism.default", 7)
     assert config.get_parallelism() == 1
 
 
-def test_only_keys_of_its_own_are_taken_over() -> None:
+def test_execution_config_configure_takes_only_its_own_keys() -> None:
     config = ExecutionConfig().set_parallelism(2)
     config.configure(
         Configuration.from_dict(
@@ -238,13 +238,13 @@ def test_only_keys_of_its_own_are_taken_over() -> None:
     assert not config.to_configuration().contains_key("x")
 
 
-def test_the_parameters_read_are_a_copy() -> None:
+def test_get_global_job_parameters_returns_a_copy() -> None:
     config = ExecutionConfig().set_global_job_parameters({"a": "1"})
     config.get_global_job_parameters()["b"] = "2"
     assert config.get_global_job_parameters() == {"a": "1"}
 
 
-def test_configs_are_equal_by_what_is_set() -> None:
+def test_execution_configs_compare_by_their_settings() -> None:
     left, right = ExecutionConfig().set_parallelism(2), ExecutionConfig().set_parallelism(2)
     assert left == right
     assert hash(left) == hash(right)
@@ -253,7 +253,7 @@ def test_configs_are_equal_by_what_is_set() -> None:
     assert pickle.loads(pickle.dumps(left)) == left
 
 
-def test_it_is_light_to_import() -> None:
+def test_execution_config_imports_neither_networkx_nor_pydantic() -> None:
     modules = (
         "opchain.compiler.settings.execution_config, opchain.compiler.settings.restart_strategy"
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 from opchain.compiler.settings.execution_config import RuntimeExecutionMode
 
 
-def test_names_and_numbers_are_pyflinks() -> None:
+def test_execution_mode_has_pyflinks_names_and_values() -> None:
     names = ["STREAMING", "BATCH", "AUTOMATIC"]
     assert [(member.name, member.value) for member in RuntimeExecutionMode] == list(
         zip(names, range(9), strict=False)

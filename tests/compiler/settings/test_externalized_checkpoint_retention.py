@@ -5,7 +5,7 @@ from opchain.compiler.settings.checkpoint_config import (
 )
 
 
-def test_names_and_numbers_are_pyflinks() -> None:
+def test_externalized_checkpoint_retention_has_pyflinks_names_and_values() -> None:
     names = ["DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS"]
     assert [(member.name, member.value) for member in ExternalizedCheckpointRetention] == list(
         zip(names, range(9), strict=False)

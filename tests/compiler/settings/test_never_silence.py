@@ -81,7 +81,7 @@ def other_value(option: Any) -> str:
 @pytest.mark.parametrize(
     "key", sorted(key for key in declared_options() if key not in known_keys())
 )
-def test_each_option_that_nothing_reads_is_told(key: str) -> None:
+def test_each_option_without_effect_causes_a_warning(key: str) -> None:
     configuration = Configuration()
     configuration.set_string(key, other_value(declared_options()[key]))
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -90,7 +90,7 @@ def test_each_option_that_nothing_reads_is_told(key: str) -> None:
     assert "no counterpart" not in told
 
 
-def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_are_not() -> None:
+def test_unknown_keys_of_flink_cause_a_warning_but_keys_of_the_program_do_not() -> None:
     configuration = Configuration()
     for key in (
         "taskmanager.numberOfTaskSlots",
@@ -107,7 +107,7 @@ def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_a
     ]
 
 
-def test_every_key_of_flink_has_an_effect_or_is_told() -> None:
+def test_every_key_of_flink_has_an_effect_or_causes_a_warning() -> None:
     silent = []
     for key in sorted(flink_keys() - known_keys() - set(declared_options())):
         configuration = Configuration()
@@ -133,7 +133,7 @@ def test_every_key_of_flink_has_an_effect_or_is_told() -> None:
         ("opchain.openlineage.namespace", "shop", "opchain.openlineage.url", "http://marquez"),
     ],
 )
-def test_a_setting_of_another_choice_is_told(
+def test_a_setting_of_an_option_that_is_not_chosen_causes_a_warning(
     key: str, value: str, choice: str, chosen: str
 ) -> None:
     configuration = Configuration()
@@ -145,7 +145,7 @@ def test_a_setting_of_another_choice_is_told(
     assert env.program().unused_keys == ()
 
 
-def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_job_warns_of_settings_without_effect(caplog: pytest.LogCaptureFixture) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.get_configuration().set_string("execution.target", "local")
     env.get_config().disable_closure_cleaner()
@@ -161,7 +161,9 @@ def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
     assert "execution.checkpointing.interval = 1000 (the job is bounded" in told
 
 
-def test_a_job_in_process_says_what_only_spark_uses(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_job_in_process_warns_of_settings_that_only_spark_uses(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.get_configuration().set_string("execution.target", "local")
     env.set_python_executable("/somewhere/python")
@@ -280,7 +282,7 @@ CLASSES = {
 }
 
 
-def test_no_setter_is_forgotten() -> None:
+def test_every_setter_has_a_test_case() -> None:
     begins = ("set_", "enable_", "disable_", "add_", "register_")
     found = {
         f"{name}.{method}"
@@ -303,7 +305,7 @@ def told(program: Program) -> Any:
 
 
 @pytest.mark.parametrize("setter", [name for name, call in SETTERS.items() if call is not None])
-def test_each_setter_has_an_effect_or_is_refused_or_told(
+def test_each_setter_has_an_effect_or_an_error_or_a_warning(
     setter: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
@@ -499,7 +501,7 @@ BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
 }
 
 
-def test_no_setter_of_a_builder_is_forgotten() -> None:
+def test_every_setter_of_a_builder_has_a_test_case() -> None:
     found = {
         f"{name}.{method}"
         for name, make in BUILDERS.items()
@@ -527,7 +529,7 @@ def contents(item: Any) -> Any:
 @pytest.mark.parametrize(
     "setter", [name for name, arguments in BUILDER_SETTERS.items() if arguments is not None]
 )
-def test_each_setter_of_a_builder_has_an_effect_or_is_refused_or_told(
+def test_each_setter_of_a_builder_has_an_effect_or_an_error_or_a_warning(
     setter: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     name, _, method = setter.partition(".")
@@ -546,7 +548,7 @@ def test_each_setter_of_a_builder_has_an_effect_or_is_refused_or_told(
 
 
 @pytest.mark.parametrize("interval", ["rollover_interval", "inactivity_interval"])
-def test_an_interval_of_a_rolling_policy_is_told(
+def test_an_interval_of_a_rolling_policy_causes_a_warning(
     interval: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "opchain.job"):

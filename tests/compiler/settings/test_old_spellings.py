@@ -82,7 +82,7 @@ def test_backends_of_pyflink_1_choose_the_state_and_the_folder() -> None:
             assert isinstance(env.get_state_backend(), HashMapStateBackend) == (kind == "hashmap")
 
 
-def test_checkpoints_of_pyflink_1() -> None:
+def test_checkpoint_settings_of_pyflink_1_set_the_new_keys() -> None:
     config = environment().get_checkpoint_config()
     retained = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
     for call in ("enable_externalized_checkpoints", "set_externalized_checkpoint_cleanup"):
@@ -103,7 +103,7 @@ def test_checkpoints_of_pyflink_1() -> None:
         assert config.get_checkpoint_storage() == FileSystemCheckpointStorage("file:///tmp/d")
 
 
-def test_modes_and_constraints_are_remembered() -> None:
+def test_execution_modes_and_constraints_of_pyflink_1_are_stored() -> None:
     config = environment().get_config()
     with pytest.warns(DeprecationWarning, match=OLD):
         assert config.get_execution_mode() is ExecutionMode.PIPELINED
@@ -131,7 +131,7 @@ def test_modes_and_constraints_are_remembered() -> None:
         ("disable_auto_type_registration", ()),
     ],
 )
-def test_kryos_settings_do_nothing(call: str, arguments: tuple[str, ...]) -> None:
+def test_settings_of_kryo_have_no_effect(call: str, arguments: tuple[str, ...]) -> None:
     env = environment()
     before = env.get_configuration().to_dict()
     owners = [owner for owner in (env, env.get_config()) if hasattr(owner, call)]

@@ -30,7 +30,7 @@ DEFAULTS = {
 }
 
 
-def test_every_option_has_flinks_key_and_default() -> None:
+def test_pipeline_options_have_flinks_keys_and_defaults() -> None:
     printed = {option.key: to_text(option.default) for option in options.EXECUTION_CONFIG_OPTIONS}
     assert printed == DEFAULTS
 
@@ -53,7 +53,7 @@ def test_the_defaults_of_the_environments_options_are_flinks(option: ConfigOptio
     assert Configuration().get(option) == ENVIRONMENT_OPTIONS[option]
 
 
-def test_no_option_is_forgotten() -> None:
+def test_every_option_has_a_test_case() -> None:
     declared = {value.key for value in vars(options).values() if isinstance(value, ConfigOption)}
     assert declared == {*DEFAULTS, *(option.key for option in ENVIRONMENT_OPTIONS)}
 

@@ -40,7 +40,7 @@ STRATEGIES: dict[str, tuple[Any, str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("make", "description", "keys"), STRATEGIES.values(), ids=STRATEGIES)
-def test_a_strategy_is_a_value_with_flinks_keys(
+def test_a_restart_strategy_sets_flinks_keys_and_compares_by_value(
     make: Any, description: str, keys: dict[str, str]
 ) -> None:
     strategy: RestartStrategyConfiguration = make()
@@ -51,18 +51,18 @@ def test_a_strategy_is_a_value_with_flinks_keys(
     assert pickle.loads(pickle.dumps(strategy)) == strategy
 
 
-def test_different_strategies_differ() -> None:
+def test_different_restart_strategies_are_not_equal() -> None:
     made = [make() for make, _, _ in STRATEGIES.values()]
     assert len(set(made)) == len(made)
 
 
-def test_milliseconds_and_timedeltas_are_the_same() -> None:
+def test_restart_strategies_take_milliseconds_or_timedeltas() -> None:
     assert RestartStrategies.fixed_delay_restart(
         3, 10_000
     ) == RestartStrategies.fixed_delay_restart(3, TEN_SECONDS)
 
 
-def test_the_parts_are_read_back() -> None:
+def test_attributes_of_a_restart_strategy_can_be_read() -> None:
     fixed = RestartStrategies.fixed_delay_restart(3, 10_000)
     assert fixed.get_restart_attempts() == 3
     assert fixed.get_delay_between_attempts_interval() == TEN_SECONDS
@@ -83,13 +83,15 @@ def test_the_parts_are_read_back() -> None:
         (lambda s: s.failure_rate_restart(True, 1, 1), TypeError, "max_failure_rate is True"),
     ],
 )
-def test_wrong_numbers_are_refused(make: Any, error: type[Exception], text: str) -> None:
+def test_restart_strategies_refuse_invalid_numbers(
+    make: Any, error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         make(RestartStrategies)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_only_a_strategy_is_taken() -> None:
+def test_set_restart_strategy_refuses_other_objects() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     for of in (env, env.get_config()):
         with pytest.raises(TypeError, match="takes a strategy of RestartStrategies, not 3"):

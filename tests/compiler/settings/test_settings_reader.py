@@ -9,7 +9,7 @@ from opchain.compiler.settings.job_settings import JobSettings
 from opchain.compiler.settings.settings_reader import key_of, known_keys, read_settings
 
 
-def test_nothing_gives_the_defaults() -> None:
+def test_an_empty_configuration_gives_the_default_settings() -> None:
     assert read_settings(Configuration()) == JobSettings()
 
 
@@ -36,19 +36,21 @@ def test_nothing_gives_the_defaults() -> None:
         ("pipeline.global-job-parameters", "a:1,b:2", "job_parameters", {"a": "1", "b": "2"}),
     ],
 )
-def test_a_key_sets_its_field(key: str, text: str, field: str, value: object) -> None:
+def test_each_key_sets_its_field_of_the_settings(
+    key: str, text: str, field: str, value: object
+) -> None:
     settings = read_settings(Configuration.from_dict({key: text}))
     assert settings == JobSettings().model_copy(update={field: value})
 
 
-def test_typed_values_are_read_too() -> None:
+def test_read_settings_takes_typed_values() -> None:
     configuration = Configuration().set_integer("parallelism.default", 3)
     configuration.set_boolean("pipeline.object-reuse", value=True)
     settings = read_settings(configuration)
     assert (settings.parallelism, settings.object_reuse) == (3, True)
 
 
-def test_other_keys_are_left_alone() -> None:
+def test_read_settings_ignores_other_keys() -> None:
     assert read_settings(Configuration.from_dict({"my.key": "x"})) == JobSettings()
 
 
@@ -63,12 +65,12 @@ def test_other_keys_are_left_alone() -> None:
         ("pipeline.auto-watermark-interval", "soon", "soon"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named_with_its_key(key: str, text: str, reason: str) -> None:
+def test_an_invalid_value_is_an_error_that_names_its_key(key: str, text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"configuration key '{key}'.*{reason}"):
         read_settings(Configuration.from_dict({key: text}))
 
 
-def test_every_field_has_a_key_of_its_own() -> None:
+def test_every_field_of_the_settings_has_its_own_key() -> None:
     keys = [key_of(field) for field in JobSettings.model_fields]
     assert len(set(keys)) == len(keys)
 
@@ -80,10 +82,10 @@ def test_every_field_has_a_key_of_its_own() -> None:
         ("opchain.zzzzzzzz", "'opchain config ls' lists the keys"),
     ],
 )
-def test_keys_of_opchain_are_known_ones(key: str, hint: str) -> None:
+def test_unknown_keys_of_opchain_are_refused_with_a_suggestion(key: str, hint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"'{key}' is unknown; {hint}")):
         read_settings(Configuration.from_dict({key: "true"}))
 
 
-def test_keys_have_older_names() -> None:
+def test_known_keys_include_deprecated_names() -> None:
     assert {"state.backend", "state.backend.type", "opchain.batch-size"} <= known_keys()

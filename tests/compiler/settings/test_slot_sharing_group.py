@@ -15,7 +15,7 @@ def builder() -> Any:
     return SlotSharingGroup.builder("a")
 
 
-def test_a_group_may_have_a_name_alone() -> None:
+def test_a_slot_sharing_group_needs_only_a_name() -> None:
     group = builder().build()
     assert group.get_name() == "a"
     assert group.get_cpu_cores() is group.get_task_heap_memory() is None
@@ -23,14 +23,14 @@ def test_a_group_may_have_a_name_alone() -> None:
     assert group.get_external_resources() == {}
 
 
-def test_a_group_with_cores_and_heap_has_all_resources() -> None:
+def test_a_group_with_cores_and_heap_has_defaults_for_other_resources() -> None:
     group = builder().set_cpu_cores(1.5).set_task_heap_memory_mb(10).build()
     assert group.get_cpu_cores() == 1.5
     assert group.get_task_heap_memory() == MemorySize.parse("10 mb")
     assert group.get_task_off_heap_memory() == group.get_managed_memory() == MemorySize(0)
 
 
-def test_every_resource_can_be_set() -> None:
+def test_every_resource_of_a_slot_sharing_group_can_be_set() -> None:
     group = (
         builder()
         .set_cpu_cores(1)
@@ -63,7 +63,7 @@ INCOMPLETE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name_some", INCOMPLETE.values(), ids=INCOMPLETE.keys())
-def test_resources_need_both_cores_and_heap(name_some: Any) -> None:
+def test_resources_of_a_group_need_both_cores_and_heap(name_some: Any) -> None:
     with pytest.raises(
         ValueError, match="'a' asks for resources, but not for both CPU cores and task"
     ):
@@ -81,12 +81,12 @@ def test_resources_need_both_cores_and_heap(name_some: Any) -> None:
         (lambda b: b.set_external_resource("gpu", -1), "-1 of external resource 'gpu'"),
     ],
 )
-def test_amounts_are_checked(ask: Any, message: str) -> None:
+def test_invalid_amounts_of_resources_are_refused(ask: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"slot sharing group 'a' asks for {message}"):
         ask(builder())
 
 
-def test_groups_are_values() -> None:
+def test_slot_sharing_groups_compare_by_value_and_can_be_pickled() -> None:
     with_resources = builder().set_cpu_cores(1).set_task_heap_memory_mb(10)
     groups = [builder().build(), with_resources.build(), SlotSharingGroup.builder("b").build()]
     for group in groups:
@@ -101,6 +101,6 @@ def test_groups_are_values() -> None:
     assert one.build() == two.build()
 
 
-def test_a_name_is_a_string() -> None:
+def test_the_name_of_a_slot_sharing_group_must_be_a_string() -> None:
     with pytest.raises(TypeError, match="the name of a slot sharing group is 5, not a str"):
         SlotSharingGroup.builder(5)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from opchain.compiler.settings.state_backend import (
 from opchain.runtime.errors import UnsupportedFeatureError
 
 
-def test_the_defaults_are_flinks() -> None:
+def test_state_backends_have_flinks_defaults() -> None:
     backend = EmbeddedRocksDBStateBackend()
     assert not backend.is_incremental_checkpoints_enabled()
     assert backend.get_db_storage_paths() == []
@@ -26,7 +26,7 @@ def test_the_defaults_are_flinks() -> None:
     assert backend.get_number_of_transfer_threads() == 4
 
 
-def test_settings_can_be_set() -> None:
+def test_rocksdb_settings_can_be_set_and_read() -> None:
     backend = EmbeddedRocksDBStateBackend(True)
     backend.set_db_storage_paths("file:///a//b", "/c/")
     backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
@@ -43,13 +43,13 @@ def test_settings_can_be_set() -> None:
     ("path", "message"),
     [("rel", "'rel' must be absolute"), ("hdfs://a/b", "'hdfs://a/b' is not on a local disk")],
 )
-def test_files_lie_on_a_local_disk(path: str, message: str) -> None:
+def test_rocksdb_storage_paths_must_be_local(path: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EmbeddedRocksDBStateBackend().set_db_storage_paths(path)
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_there_is_at_least_one_thread(threads: int) -> None:
+def test_rocksdb_needs_at_least_one_transfer_thread(threads: int) -> None:
     with pytest.raises(ValueError, match=rf"set_number_of_transfer_threads\({threads}\)"):
         EmbeddedRocksDBStateBackend().set_number_of_transfer_threads(threads)
 
@@ -61,7 +61,7 @@ def test_there_is_at_least_one_thread(threads: int) -> None:
         lambda: EmbeddedRocksDBStateBackend().set_predefined_options("DEFAULT"),  # type: ignore[arg-type]
     ],
 )
-def test_types_are_checked(use: Any) -> None:
+def test_state_backends_refuse_arguments_of_the_wrong_type(use: Any) -> None:
     with pytest.raises(TypeError, match=r"yes|DEFAULT"):
         use()
 
@@ -73,12 +73,12 @@ def test_types_are_checked(use: Any) -> None:
         lambda: EmbeddedRocksDBStateBackend().set_options("org.example.Factory"),
     ],
 )
-def test_java_objects_are_not_there(use: Any) -> None:
+def test_state_backends_refuse_methods_that_need_java_objects(use: Any) -> None:
     with pytest.raises(UnsupportedFeatureError, match="no JVM of Flink runs here; use "):
         use()
 
 
-def test_backends_are_values() -> None:
+def test_state_backends_compare_by_value_and_can_be_pickled() -> None:
     other = EmbeddedRocksDBStateBackend()
     other.set_number_of_transfer_threads(2)
     backends: list[StateBackend] = [HashMapStateBackend(), EmbeddedRocksDBStateBackend(), other]

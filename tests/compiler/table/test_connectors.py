@@ -63,7 +63,7 @@ def kafka_table(**options: str) -> Any:
         ({"format": "raw"}, r"'raw' is for one column .* id INT, name STRING"),
     ],
 )
-def test_wrong_options_of_kafka_are_named(options: dict[str, str], problem: str) -> None:
+def test_wrong_options_of_a_kafka_table_are_named(options: dict[str, str], problem: str) -> None:
     with pytest.raises(GraphError, match=problem):
         kafka_table(**options)
 
@@ -109,7 +109,7 @@ def insert(tables: StreamTableEnvironment, folder: Path, options: str) -> None:
     tables.execute_sql(f"INSERT INTO o VALUES {values}").wait()
 
 
-def test_files_have_the_size_of_the_rolling_policy(
+def test_files_of_a_table_have_the_size_of_the_rolling_policy(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     insert(tables, tmp_path, "'format'='json', 'sink.rolling-policy.file-size'='1 kb'")
@@ -119,7 +119,7 @@ def test_files_have_the_size_of_the_rolling_policy(
     assert len(list(tables.execute_sql("SELECT * FROM o").collect())) == 50
 
 
-def test_files_are_compacted(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_files_of_a_table_are_compacted(tables: StreamTableEnvironment, tmp_path: Path) -> None:
     size = "'sink.rolling-policy.file-size'='1 kb', 'compaction.file-size'='1 mb'"
     insert(tables, tmp_path, f"'format'='json', 'auto-compaction'='true', {size}")
     (name,) = written(tmp_path)
@@ -127,7 +127,7 @@ def test_files_are_compacted(tables: StreamTableEnvironment, tmp_path: Path) -> 
     assert len((tmp_path / name).read_text().splitlines()) == 50
 
 
-def test_a_table_of_a_database_sets_batches_and_retries() -> None:
+def test_a_jdbc_table_sets_batch_size_and_retries() -> None:
     from opchain.compiler.table.connectors.jdbc import _execution  # noqa: PLC0415
     from opchain.compiler.table.connectors.options import Options  # noqa: PLC0415
 

@@ -24,7 +24,7 @@ from opchain.runtime.types.time_types import BigDecimalTypeInfo
         ("DECIMAL(10, 2)", DataTypes.DECIMAL(10, 2)),
     ],
 )
-def test_sqls_text_names_a_type(text: str, data_type: DataType) -> None:
+def test_data_type_of_parses_types_of_sql(text: str, data_type: DataType) -> None:
     assert data_type_of(text) == data_type
     assert data_type_of(str(data_type)) == data_type
 
@@ -37,12 +37,12 @@ def test_sqls_text_names_a_type(text: str, data_type: DataType) -> None:
         ("BINARY(3)", "is not a supported column type"),
     ],
 )
-def test_other_texts_are_refused(text: str, message: str) -> None:
+def test_data_type_of_refuses_other_texts(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         data_type_of(text)
 
 
-def test_types_become_those_of_records() -> None:
+def test_data_types_have_the_type_information_of_their_records() -> None:
     assert DataTypes.BIGINT().type_information() == Types.LONG()
     assert DataTypes.VARCHAR(3).type_information() == Types.STRING()
     assert DataTypes.DECIMAL(3, 1).type_information() == BigDecimalTypeInfo.of(3, 1)
@@ -50,7 +50,7 @@ def test_types_become_those_of_records() -> None:
     assert DataTypes.INT(nullable=False).nullable() == DataTypes.INT()
 
 
-def test_types_can_be_nested() -> None:
+def test_data_types_can_be_nested() -> None:
     row = DataTypes.ROW(
         [
             DataTypes.FIELD("id", DataTypes.INT(nullable=False)),
@@ -79,14 +79,14 @@ def test_types_can_be_nested() -> None:
     assert str(data_type_of(str(row))) == str(row)
 
 
-def test_a_type_in_a_type_is_a_type() -> None:
+def test_the_element_type_of_a_data_type_must_be_a_data_type() -> None:
     wrong: Any = int
     with pytest.raises(TypeError, match=r"DataTypes\.ARRAY got <class 'int'>; it takes types"):
         DataTypes.ARRAY(wrong)
 
 
 @pytest.mark.parametrize("name", ["MULTISET", "INTERVAL", "BINARY"])
-def test_a_type_that_is_missing_is_refused_by_name(name: str) -> None:
+def test_unsupported_data_types_are_refused_by_name(name: str) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"DataTypes\.{name}\(\) \(test_data_types.py:"
     ):

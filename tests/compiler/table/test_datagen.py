@@ -24,7 +24,7 @@ def rows_of(source: Any, count: int) -> list[Any]:
     return [source.generator_function(index) for index in range(count)]
 
 
-def test_without_options_rows_are_random_and_endless() -> None:
+def test_datagen_without_options_emits_unbounded_random_rows() -> None:
     source = source_of({"id": "INT", "text": "STRING", "is": "BOOLEAN", "x": "DOUBLE"})
     assert not source.is_bounded
     assert source.records_per_second == 10_000
@@ -53,13 +53,15 @@ def test_without_options_rows_are_random_and_endless() -> None:
         ("FLOAT", -3.4028235e38, 3.4028235e38),
     ],
 )
-def test_numbers_fill_their_type(sql_type: str, least: Any, most: Any) -> None:
+def test_datagen_numbers_cover_the_range_of_their_type(
+    sql_type: str, least: Any, most: Any
+) -> None:
     values = [row.n for row in rows_of(source_of({"n": sql_type}), 300)]
     assert least <= min(values) < 0 < max(values) <= most
     assert max(values) > most / 10 * 9
 
 
-def test_bounds_lengths_and_nulls() -> None:
+def test_datagen_options_set_bounds_lengths_and_null_rates() -> None:
     source = source_of(
         {"n": "INT", "c": "CHAR(7)", "s": "STRING"},
         fields__n__min=3,
@@ -73,7 +75,7 @@ def test_bounds_lengths_and_nulls() -> None:
     assert {row.s if row.s is None else len(row.s) for row in rows} == {None, 2}
 
 
-def test_a_table_ends_with_its_first_sequence() -> None:
+def test_a_datagen_table_ends_with_its_shortest_sequence() -> None:
     options: dict[str, Any] = {
         "fields__a__kind": "sequence",
         "fields__a__start": 5,
@@ -88,7 +90,7 @@ def test_a_table_ends_with_its_first_sequence() -> None:
     assert source_of({"a": "BIGINT", "b": "STRING"}, number_of_rows=2, **options).count == 2
 
 
-def test_the_number_of_rows_bounds_it() -> None:
+def test_number_of_rows_makes_a_datagen_table_bounded() -> None:
     source = source_of({"n": "INT"}, number_of_rows=12, rows_per_second=3)
     assert (source.count, source.records_per_second) == (12, 3.0)
 
@@ -107,12 +109,12 @@ def test_the_number_of_rows_bounds_it() -> None:
         ({"rows_per_second": 0}, "0.0 records per second; it must be more than 0"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+def test_datagen_refuses_invalid_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         source_of({"n": "INT"}, **options)
 
 
-def test_what_a_type_cannot_be_is_refused() -> None:
+def test_datagen_refuses_options_that_do_not_fit_the_column_type() -> None:
     with pytest.raises(ValueError, match="'n' is BOOLEAN, which has no sequence"):
         source_of({"n": "BOOLEAN"}, fields__n__kind="sequence")
     with pytest.raises(
@@ -121,7 +123,7 @@ def test_what_a_type_cannot_be_is_refused() -> None:
         source_of({"n": "INT NOT NULL"}, fields__n__null_rate=0.1)
 
 
-def test_times_are_those_of_the_clock() -> None:
+def test_datagen_timestamps_are_the_current_time() -> None:
     columns = {"a": "TIMESTAMP(3)", "b": "TIMESTAMP_LTZ(3)", "d": "DATE", "t": "TIME"}
     source = pickle.loads(pickle.dumps(source_of(columns, fields__a__max_past="1 h")))
     before = datetime.now(timezone.utc)
@@ -134,7 +136,7 @@ def test_times_are_those_of_the_clock() -> None:
     assert type(rows[0].d) is date
 
 
-def test_nested_columns_have_options_of_their_own() -> None:
+def test_datagen_options_apply_to_nested_columns() -> None:
     columns = {
         "a": "ARRAY<ROW<x INT, y STRING>>",
         "m": "MAP<STRING, INT>",

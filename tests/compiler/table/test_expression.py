@@ -376,7 +376,7 @@ CASES: list[tuple[Expression, str, str, list[Any]]] = [
 @pytest.mark.parametrize(
     ("expression", "name", "of", "values"), CASES, ids=[str(case[0]) for case in CASES]
 )
-def test_an_expression_has_the_name_the_type_and_the_values_of_pyflink(
+def test_expressions_have_pyflinks_names_types_and_values(
     expression: Expression, name: str, of: str, values: list[Any], table: Table
 ) -> None:
     found = table.select(expression)
@@ -400,11 +400,11 @@ def test_an_expression_has_the_name_the_type_and_the_values_of_pyflink(
     ],
     ids=str,
 )
-def test_an_expression_has_values(expression: Expression, table: Table) -> None:
+def test_each_supported_expression_has_a_value(expression: Expression, table: Table) -> None:
     assert all(value is not None for (value,) in rows_of(table.select(expression))[:1])
 
 
-def test_a_star_is_every_column_and_computed_columns_are_numbered_by_place(small: Table) -> None:
+def test_a_star_selects_all_columns_and_unnamed_columns_are_numbered(small: Table) -> None:
     assert list(columns_of(small.select(col("*"), col("a") + 1))) == ["a", "b", "s", "_c3"]
     assert rows_of(small.select(col("a") + 1, col("b"), lit(1))) == [[8, 3, 1], [-6, 2, 1]]
 
@@ -413,7 +413,7 @@ def test_a_table_has_its_columns_as_attributes(small: Table) -> None:
     assert rows_of(small.where(small.a > 1).select(small.a + 1, small.s)) == [[8, "Hello"]]
 
 
-def test_columns_are_added_replaced_renamed_and_dropped(small: Table) -> None:
+def test_methods_of_a_table_add_replace_rename_and_drop_columns(small: Table) -> None:
     added = small.add_columns((col("a") + 1).alias("c"), lit("x"))
     assert list(columns_of(added)) == ["a", "b", "s", "c", "_c4"]
     replaced = small.add_or_replace_columns((col("a") + 1).alias("a"), lit(1).alias("q"))
@@ -423,13 +423,13 @@ def test_columns_are_added_replaced_renamed_and_dropped(small: Table) -> None:
     assert rows_of(renamed.drop_columns(col("x"), renamed.y)) == [[3], [2]]
 
 
-def test_a_union_has_types_that_both_tables_fit_into(small: Table) -> None:
+def test_union_all_of_tables_has_common_column_types(small: Table) -> None:
     union = small.union_all(small.select(col("b"), col("a"), col("s")))
     assert columns_of(union) == {"a": "BIGINT", "b": "BIGINT", "s": "STRING"}
     assert sorted(each[0] for each in rows_of(union)) == [-7, 2, 3, 7]
 
 
-def test_a_table_of_expressions_can_be_named_in_sql(small: Table) -> None:
+def test_a_table_with_expressions_can_be_used_in_sql(small: Table) -> None:
     assert small.environment is not None
     table = small.select((col("a") * 2).alias("c"))
     assert rows_of(small.environment.sql_query(f"SELECT c + 1 FROM {table} WHERE c > 0")) == [[15]]
@@ -473,7 +473,7 @@ def test_an_error_names_the_call_its_line_and_the_columns(small: Table) -> None:
         _ = col("a").days
 
 
-def test_what_is_not_supported_says_what_to_write(small: Table) -> None:
+def test_unsupported_expressions_are_refused_with_an_alternative(small: Table) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"Expression\.sum\(\) .* sql_query\(\)"):
         small.select(col("a").sum)
     with pytest.raises(UnsupportedFeatureError, match="the function NOSUCH is not supported"):

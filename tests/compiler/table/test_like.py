@@ -59,7 +59,7 @@ def tables() -> StreamTableEnvironment:
         ("(extra AS id) LIKE timed (EXCLUDING ALL INCLUDING OPTIONS)", "id ts extra", []),
     ],
 )
-def test_a_table_takes_the_parts_of_another(
+def test_create_table_like_takes_parts_of_another_table(
     tables: StreamTableEnvironment, rest: str, columns: str, shown: list[str]
 ) -> None:
     tables.execute_sql(f"CREATE TABLE other {rest}")
@@ -97,6 +97,8 @@ def test_a_table_takes_the_parts_of_another(
         ),
     ],
 )
-def test_conflicts_are_errors(tables: StreamTableEnvironment, rest: str, message: str) -> None:
+def test_conflicts_in_create_table_like_are_errors(
+    tables: StreamTableEnvironment, rest: str, message: str
+) -> None:
     with pytest.raises(GraphError, match=message):
         tables.execute_sql(f"CREATE TABLE other {rest}")

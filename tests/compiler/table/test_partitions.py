@@ -57,7 +57,7 @@ def rows(tables: StreamTableEnvironment, query: str = "SELECT * FROM t") -> list
     return sorted((tuple(each) for each in tables.execute_sql(query).collect()), key=repr)
 
 
-def test_folders_have_the_values_of_partition_columns(
+def test_partition_folders_have_the_values_of_the_partition_columns(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     create(tables, tmp_path / "t")
@@ -90,7 +90,7 @@ def test_folders_have_the_values_of_partition_columns(
 @pytest.mark.parametrize(
     "columns", ["dt STRING, id BIGINT, x DOUBLE", "id BIGINT, x DOUBLE, dt STRING"]
 )
-def test_all_formats_leave_partition_columns_out(
+def test_files_of_all_formats_leave_partition_columns_out(
     tables: StreamTableEnvironment, tmp_path: Path, of: str, columns: str
 ) -> None:
     create(tables, tmp_path / "t", columns, "dt", f"'format' = '{of}'")
@@ -106,7 +106,9 @@ def test_all_formats_leave_partition_columns_out(
     assert rows(tables, "SELECT * FROM files") == [(1, 0.5), (3, 2.5)]
 
 
-def test_values_of_all_types_come_back(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_partition_values_of_all_types_are_read_back(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
     types = {
         "d DATE": "DATE '2026-01-02'",
         "ts TIMESTAMP(3)": "TIMESTAMP '2026-01-02 03:04:05.120'",
@@ -130,7 +132,9 @@ def test_values_of_all_types_come_back(tables: StreamTableEnvironment, tmp_path:
     assert rows(tables, f"SELECT id FROM t WHERE {equal}") == [(1,)]
 
 
-def test_insert_into_a_partition(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_insert_into_a_partition_writes_only_to_its_folder(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
     create(tables, tmp_path / "t")
     for statement in (
         "INSERT INTO t PARTITION (dt = '2026-05-05', hr = 7) SELECT 1, 'a'",
@@ -147,7 +151,7 @@ def test_insert_into_a_partition(tables: StreamTableEnvironment, tmp_path: Path)
         tables.execute_sql("INSERT INTO t PARTITION (name = 'x') SELECT 1, 'a', 2")
 
 
-def test_null_has_the_name_that_an_option_says(
+def test_option_default_name_sets_the_folder_of_null(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     options = "'format' = 'json', 'partition.default-name' = 'none'"
@@ -158,7 +162,7 @@ def test_null_has_the_name_that_an_option_says(
 
 
 @pytest.mark.parametrize("name", ["_SUCCESS", "_OK"])
-def test_a_job_marks_its_partitions(
+def test_a_bounded_job_writes_a_success_file_into_its_partitions(
     tables: StreamTableEnvironment, tmp_path: Path, name: str
 ) -> None:
     policy = (
@@ -188,7 +192,7 @@ class ReadRecords:
             self.are_there.set()
 
 
-def test_each_checkpoint_of_an_unbounded_job_marks_the_partitions_that_it_wrote(
+def test_each_checkpoint_writes_success_files_into_its_partitions(
     tmp_path: Path,
 ) -> None:
     source, sink = tmp_path / "source", tmp_path / "sink"
@@ -237,7 +241,7 @@ def test_each_checkpoint_of_an_unbounded_job_marks_the_partitions_that_it_wrote(
         ),
     ],
 )
-def test_partitions_that_cannot_be_written_are_refused(
+def test_invalid_partition_columns_and_options_are_refused(
     tables: StreamTableEnvironment,
     tmp_path: Path,
     columns: str,
@@ -255,7 +259,7 @@ def test_partitions_that_cannot_be_written_are_refused(
 
 
 @pytest.mark.parametrize("option", ["'trigger' = 'partition-time'", "'delay' = '1 h'"])
-def test_an_unbounded_job_does_not_mark_partitions_later(
+def test_an_unbounded_job_refuses_a_delay_of_partition_commits(
     tables: StreamTableEnvironment, tmp_path: Path, option: str
 ) -> None:
     tables.execute_sql("CREATE TABLE s (id INT, dt STRING) WITH ('connector' = 'datagen')")
@@ -268,7 +272,7 @@ def test_an_unbounded_job_does_not_mark_partitions_later(
         tables.execute_sql("INSERT INTO t SELECT * FROM s")
 
 
-def test_only_files_and_printed_tables_have_partitions(
+def test_only_filesystem_and_print_tables_can_have_partitions(
     tables: StreamTableEnvironment, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with_keys = "CREATE TABLE {} (id INT, dt STRING) PARTITIONED BY (dt) WITH ('connector' = '{}')"
@@ -282,7 +286,7 @@ def test_only_files_and_printed_tables_have_partitions(
         tables.execute_sql("INSERT INTO k VALUES (1, 'x')")
 
 
-def test_files_outside_of_partitions_are_named(
+def test_a_file_outside_of_a_partition_folder_is_an_error(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     (tmp_path / "dt=a").mkdir()
@@ -296,9 +300,7 @@ def test_files_outside_of_partitions_are_named(
         rows(tables)
 
 
-def test_partitions_are_part_of_a_description(
-    tables: StreamTableEnvironment, tmp_path: Path
-) -> None:
+def test_describe_shows_partition_columns(tables: StreamTableEnvironment, tmp_path: Path) -> None:
     schema = Schema.new_builder().column("id", "INT").column("dt", "STRING").build()
     builder = TableDescriptor.for_connector("filesystem").schema(schema).format("csv")
     described = builder.option("path", str(tmp_path / "t")).partitioned_by("dt").build()

@@ -6,7 +6,7 @@ from opchain.compiler.table.data_types import DataTypes
 from opchain.compiler.table.table_descriptor import Schema
 
 
-def test_columns_keep_their_order() -> None:
+def test_schema_keeps_the_order_of_columns() -> None:
     schema = (
         Schema.new_builder()
         .column("b", DataTypes.INT())
@@ -24,7 +24,7 @@ def test_columns_keep_their_order() -> None:
     assert Schema.new_builder().from_schema(schema).build() == schema
 
 
-def test_wrong_columns_are_refused() -> None:
+def test_schema_refuses_duplicate_and_invalid_columns() -> None:
     builder = Schema.new_builder().column("a", "INT")
     with pytest.raises(ValueError, match="there are two columns 'a'"):
         builder.column("a", "INT")
@@ -34,7 +34,7 @@ def test_wrong_columns_are_refused() -> None:
         builder.from_fields(["b"], ["INT", "INT"])
 
 
-def test_all_kinds_of_columns_are_shown() -> None:
+def test_str_of_a_schema_shows_all_kinds_of_columns() -> None:
     schema = (
         Schema.new_builder()
         .column("ms", "BIGINT")

@@ -70,7 +70,7 @@ def rows(tables: StreamTableEnvironment, query: str) -> list[list[Any]]:
     return [list(row) for row in tables.execute_sql(query).collect()]
 
 
-def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> None:
+def test_select_returns_values_of_the_declared_column_types(tables: StreamTableEnvironment) -> None:
     ts = datetime(2024, 1, 2, 3, 4, 5, 678000)  # noqa: DTZ001
     assert rows(tables, "SELECT * FROM s") == [
         [7, "x", ts, 1.5, True, Decimal("12.35")],
@@ -199,7 +199,9 @@ def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> No
         ("LEFT('abc', id - 5) || RIGHT('abc', id - 6)", ["abc", ""]),
     ],
 )
-def test_expressions(tables: StreamTableEnvironment, expression: str, expected: list[Any]) -> None:
+def test_sql_expressions_compute_these_values(
+    tables: StreamTableEnvironment, expression: str, expected: list[Any]
+) -> None:
     assert [row[0] for row in rows(tables, f"SELECT {expression} AS v FROM s")] == expected
 
 
@@ -214,20 +216,22 @@ def test_expressions(tables: StreamTableEnvironment, expression: str, expected: 
         ("FLOOR(ts TO DECADE)", "the unit DECADE is not supported on streams"),
     ],
 )
-def test_expressions_that_would_mean_something_else_are_refused(
+def test_sql_expressions_that_flink_would_evaluate_differently_are_refused(
     tables: StreamTableEnvironment, expression: str, found: str
 ) -> None:
     with pytest.raises((GraphError, UnsupportedFeatureError), match=found):
         tables.execute_sql(f"SELECT {expression} AS v FROM s")
 
 
-def test_texts_are_cut_to_the_column(tables: StreamTableEnvironment, capfd: Any) -> None:
+def test_strings_are_cut_to_the_length_of_the_column(
+    tables: StreamTableEnvironment, capfd: Any
+) -> None:
     tables.execute_sql("CREATE TABLE p (a VARCHAR(2)) WITH ('connector'='print')")
     tables.execute_sql("INSERT INTO p VALUES ('hello')").wait()
     assert capfd.readouterr().out == "+I[he]\n"
 
 
-def test_where_keeps_what_is_true(tables: StreamTableEnvironment) -> None:
+def test_where_keeps_rows_for_which_the_condition_is_true(tables: StreamTableEnvironment) -> None:
     assert rows(tables, "SELECT id FROM s WHERE b") == [[7]]
     assert rows(tables, "SELECT t.id FROM s AS t WHERE t.id < 0 OR name = 'y'") == [[-7]]
     assert rows(tables, "SELECT n FROM (SELECT id + 1 AS n FROM s) WHERE n > 0") == [[8]]
@@ -262,7 +266,7 @@ ONE_OF = {
         ("TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(6)"),
     ],
 )
-def test_a_union_has_types_that_both_queries_fit_into(
+def test_union_all_of_queries_has_common_column_types(
     tables: StreamTableEnvironment, left: str, right: str, common: str
 ) -> None:
     one, other = (f"SELECT CAST({ONE_OF[of]} AS {of}) AS v" for of in (left, right))
@@ -287,21 +291,23 @@ def test_a_union_has_types_that_both_queries_fit_into(
         ("CAST(id AS STRING), UPPER(name) AS n, CURRENT_DATE", ["EXPR$0", "n", "CURRENT_DATE"]),
     ],
 )
-def test_columns_are_called_as_in_flink(
+def test_unnamed_columns_have_the_names_of_flink(
     tables: StreamTableEnvironment, selected: str, names: list[str]
 ) -> None:
     table = tables.sql_query(f"SELECT {selected} FROM s")
     assert [column.name for column in table.columns] == names
 
 
-def test_timestamps_of_streams_have_nine_digits(tables: StreamTableEnvironment, env: Any) -> None:
+def test_timestamps_of_streams_have_precision_nine(
+    tables: StreamTableEnvironment, env: Any
+) -> None:
     stream = env.from_collection([Row(AT)], Types.ROW_NAMED(["at"], [Types.SQL_TIMESTAMP()]))
     tables.create_temporary_view("times", stream)
     query = "SELECT CAST(at AS STRING) FROM times"
     assert rows(tables, query) == [["2024-01-02 03:04:05.000000000"]]
 
 
-def test_computing_with_a_union(tables: StreamTableEnvironment) -> None:
+def test_a_query_can_compute_over_a_union(tables: StreamTableEnvironment) -> None:
     numbers = "SELECT id FROM s UNION ALL SELECT CAST(3000000000 AS BIGINT)"
     assert sorted(rows(tables, f"SELECT id * 2 FROM ({numbers})")) == [[-14], [14], [6000000000]]
     halves = "SELECT id / 2 AS h FROM (SELECT id FROM s UNION ALL SELECT CAST(2.5 AS DOUBLE))"
@@ -332,7 +338,7 @@ def test_computing_with_a_union(tables: StreamTableEnvironment) -> None:
         ),
     ],
 )
-def test_queries_that_do_not_fit_together_are_refused(
+def test_union_all_refuses_queries_with_different_columns(
     tables: StreamTableEnvironment, query: str, text: str
 ) -> None:
     with pytest.raises(GraphError, match=text):
@@ -340,7 +346,7 @@ def test_queries_that_do_not_fit_together_are_refused(
 
 
 @pytest.mark.parametrize("of", ["json", "csv", "avro"])
-def test_inserts_into_files_and_reads_them(
+def test_insert_writes_files_that_select_can_read(
     tables: StreamTableEnvironment, tmp_path: Path, of: str
 ) -> None:
     columns = "id INT, name STRING, d DOUBLE" if of == "avro" else COLUMNS
@@ -356,7 +362,9 @@ def test_inserts_into_files_and_reads_them(
     assert rows(tables, "SELECT * FROM o") == expected
 
 
-def test_prints_as_flink_does(tables: StreamTableEnvironment, capfd: Any) -> None:
+def test_the_print_connector_prints_as_flink_does(
+    tables: StreamTableEnvironment, capfd: Any
+) -> None:
     tables.execute_sql(f"CREATE TABLE p ({COLUMNS}, l BIGINT) WITH ('connector' = 'print')")
     tables.execute_sql("INSERT INTO p SELECT *, id FROM s").wait()
     assert capfd.readouterr().out.splitlines() == [
@@ -415,7 +423,7 @@ def test_a_statement_set_is_one_job_that_reads_a_table_once(
     assert rows(tables, "SELECT * FROM b") == [[-7]]
 
 
-def test_tables_are_read_anew_after_a_statement_set(
+def test_a_table_that_was_replaced_is_read_in_the_next_statement_set(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     def numbers(first: int) -> str:
@@ -436,7 +444,7 @@ def test_tables_are_read_anew_after_a_statement_set(
     assert rows(tables, "SELECT id FROM numbers") == [[101], [102]]
 
 
-def test_records_that_another_job_collects_are_not_lost(tables: StreamTableEnvironment) -> None:
+def test_collecting_in_another_job_does_not_lose_records(tables: StreamTableEnvironment) -> None:
     env = tables.stream_environment
     records = env.from_collection([7, 8]).collect_async()
     tables.execute_sql("CREATE TABLE nowhere (id INT) WITH ('connector' = 'blackhole')")
@@ -461,7 +469,7 @@ def test_records_that_another_job_collects_are_not_lost(tables: StreamTableEnvir
         ("WITH o(p) AS (SELECT id FROM s), o2(q) AS (SELECT p FROM o) SELECT q FROM o2", "q"),
     ],
 )
-def test_rows_of_a_stream_have_the_names_of_the_columns(
+def test_rows_of_a_stream_have_the_column_names_as_fields(
     tables: StreamTableEnvironment, query: str, names: str
 ) -> None:
     stream = tables.to_data_stream(tables.sql_query(query))
@@ -469,14 +477,16 @@ def test_rows_of_a_stream_have_the_names_of_the_columns(
         assert set(found) == {names}
 
 
-def test_the_fields_of_a_row_have_names(tables: StreamTableEnvironment) -> None:
+def test_fields_of_a_nested_row_have_names(tables: StreamTableEnvironment) -> None:
     stream = tables.to_data_stream(tables.sql_query("SELECT ROW(id, name) AS r FROM s"))
     with stream.map(lambda row: repr(row.r)).execute_and_collect() as found:
         assert next(found) == "Row(EXPR$0=7, EXPR$1='x')"
 
 
 @pytest.mark.parametrize("of", ["INT", "DECIMAL(5, 2)"])
-def test_a_cast_names_the_text_that_is_no_number(tables: StreamTableEnvironment, of: str) -> None:
+def test_cast_of_a_string_that_is_not_a_number_is_an_error_with_the_string(
+    tables: StreamTableEnvironment, of: str
+) -> None:
     assert rows(tables, f"SELECT TRY_CAST('seven' AS {of})") == [[None]]
     with pytest.raises(ValueError, match=r"CAST: 'seven' is not a number; TRY_CAST gives NULL"):
         rows(tables, f"SELECT CAST('seven' AS {of})")
@@ -486,7 +496,9 @@ def sources_of(end: Any) -> list[Any]:
     return [each for of in end.inputs for each in sources_of(of)] if end.inputs else [end]
 
 
-def test_event_time_and_computed_columns(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_a_table_may_have_computed_columns_and_a_watermark(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
     (tmp_path / "e").mkdir()
     (tmp_path / "e" / "a.json").write_text('{"ms": 1000, "v": 1}\n{"ms": 9000, "v": 2}\n')
     tables.execute_sql(
@@ -505,7 +517,7 @@ def test_event_time_and_computed_columns(tables: StreamTableEnvironment, tmp_pat
         assert list(found) == [(1000, 10), (9000, 20)]
 
 
-def test_streams_become_views(
+def test_create_temporary_view_registers_a_stream(
     env: StreamExecutionEnvironment, tables: StreamTableEnvironment
 ) -> None:
     pairs = env.from_collection(
@@ -527,7 +539,7 @@ def test_streams_become_views(
         tables.from_data_stream(nested)
 
 
-def test_values_and_columns_of_insert(tables: StreamTableEnvironment, capfd: Any) -> None:
+def test_insert_takes_values_and_a_column_list(tables: StreamTableEnvironment, capfd: Any) -> None:
     tables.execute_sql(
         "CREATE TABLE p (a BIGINT, b STRING) WITH ('connector' = 'print', 'print-identifier' = 'x')"
     )
@@ -535,7 +547,9 @@ def test_values_and_columns_of_insert(tables: StreamTableEnvironment, capfd: Any
     assert capfd.readouterr().out == "x> +I[1, one]\nx> +I[2, two]\n"
 
 
-def test_times_are_printed_as_in_java(tables: StreamTableEnvironment, capfd: Any) -> None:
+def test_the_print_connector_prints_times_as_in_java(
+    tables: StreamTableEnvironment, capfd: Any
+) -> None:
     tables.execute_sql(
         "CREATE TABLE p (a TIMESTAMP(3), b TIMESTAMP_LTZ(3), c TIME(0)) WITH ('connector' = 'print')"
     )
@@ -550,13 +564,17 @@ def test_times_are_printed_as_in_java(tables: StreamTableEnvironment, capfd: Any
     ]
 
 
-def test_in_batch_mode_results_have_no_kinds(tables: StreamTableEnvironment, capsys: Any) -> None:
+def test_in_batch_mode_results_have_no_row_kinds(
+    tables: StreamTableEnvironment, capsys: Any
+) -> None:
     tables.stream_environment.get_configuration().set_string("execution.runtime-mode", "BATCH")
     tables.execute_sql("SELECT id FROM s").print()
     assert capsys.readouterr().out.splitlines()[1].split() == ["|", "id", "|"]
 
 
-def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_a_table_descriptor_is_equivalent_to_create_table(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
     schema = (
         Schema.new_builder()
         .column("id", DataTypes.INT())
@@ -618,7 +636,7 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("SELECT id FROM s; SELECT 1", "takes one statement"),
     ],
 )
-def test_mistakes_are_named(
+def test_mistakes_in_statements_are_named(
     tables: StreamTableEnvironment, statement: str, found: str | None
 ) -> None:
     if found is None:
@@ -632,7 +650,7 @@ def test_mistakes_are_named(
         tables.execute_sql(statement)
 
 
-def test_unbounded_aggregation_is_refused_with_what_to_write(
+def test_unbounded_aggregation_is_refused_with_an_alternative(
     tables: StreamTableEnvironment,
 ) -> None:
     tables.execute_sql("CREATE TABLE g (k INT, v INT) WITH ('connector' = 'datagen')")
@@ -646,7 +664,9 @@ def test_unbounded_aggregation_is_refused_with_what_to_write(
         tables.sql_query("SELECT a.k FROM g AS a JOIN g AS b ON a.k = b.k")
 
 
-def test_a_query_for_spark_sql_says_where_it_runs(tables: StreamTableEnvironment) -> None:
+def test_an_aggregation_is_refused_in_process_because_it_runs_in_spark_sql(
+    tables: StreamTableEnvironment,
+) -> None:
     query = "SELECT name, SUM(id) FROM s GROUP BY name"
     with pytest.raises(
         UnsupportedFeatureError,
@@ -655,7 +675,7 @@ def test_a_query_for_spark_sql_says_where_it_runs(tables: StreamTableEnvironment
         tables.sql_query(query)
 
 
-def test_a_query_for_spark_sql_cannot_be_planned_without_spark(
+def test_an_aggregation_cannot_be_planned_without_spark(
     tables: StreamTableEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables.get_config().set("execution.target", "spark")
@@ -670,7 +690,7 @@ def test_a_query_for_spark_sql_cannot_be_planned_without_spark(
         tables.sql_query("SELECT id FROM s ORDER BY id")
 
 
-def test_unknown_options_are_named(tables: StreamTableEnvironment) -> None:
+def test_unknown_table_options_are_named(tables: StreamTableEnvironment) -> None:
     tables.execute_sql(
         "CREATE TABLE t (a INT) WITH ('connector'='filesystem', 'path'='/x', 'format'='json', 'pth'='y')"
     )
@@ -723,7 +743,7 @@ def test_a_kafka_table_reads_metadata(tables: StreamTableEnvironment) -> None:
         "id INT, CONSTRAINT only_id PRIMARY KEY (id) NOT ENFORCED, name STRING",
     ],
 )
-def test_a_primary_key_may_stand_behind_its_column_or_alone(columns: str) -> None:
+def test_a_primary_key_may_be_part_of_a_column_or_separate(columns: str) -> None:
     found = statement_of(f"CREATE TABLE t ({columns}) WITH ('connector' = 'print')").descriptor
     assert found.schema.keys == ("id",)
     assert [name for name, _ in found.schema.columns] == ["id", "name"]
@@ -749,7 +769,7 @@ def written(folder: Path) -> list[str]:
         ("1|2\n", "a ARRAY<INT>", "'csv.array-element-delimiter'='|'", [[[1, 2]]]),
     ],
 )
-def test_options_of_csv(
+def test_csv_options_change_how_files_are_read_and_written(
     tables: StreamTableEnvironment,
     tmp_path: Path,
     text: str,
@@ -777,7 +797,7 @@ def test_options_of_csv(
         ),
     ],
 )
-def test_options_of_json(
+def test_json_options_change_how_files_are_read_and_written(
     tables: StreamTableEnvironment, tmp_path: Path, options: str, expected: list[str]
 ) -> None:
     tables.execute_sql(
@@ -803,7 +823,7 @@ def test_options_of_json(
         ),
     ],
 )
-def test_fields_with_parse_errors_are_null_if_errors_are_ignored(
+def test_ignore_parse_errors_makes_invalid_fields_null(
     tables: StreamTableEnvironment, tmp_path: Path, format_: str, text: str, expected: list[Any]
 ) -> None:
     (tmp_path / "bad").mkdir()
@@ -813,16 +833,16 @@ def test_fields_with_parse_errors_are_null_if_errors_are_ignored(
     assert read(tables, tmp_path / "bad", columns, options) == expected
 
 
-def test_texts_of_csv_are_empty_and_not_null(
-    tables: StreamTableEnvironment, tmp_path: Path
-) -> None:
+def test_empty_strings_of_csv_are_not_null(tables: StreamTableEnvironment, tmp_path: Path) -> None:
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "a.csv").write_text(",,\n")
     columns = "s STRING, a ARRAY<INT>, n INT"
     assert read(tables, tmp_path / "csv", columns, "'format'='csv'") == [["", [], None]]
 
 
-def test_texts_of_json_may_be_objects(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_a_json_object_is_read_as_text_into_a_string_column(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
     (tmp_path / "json").mkdir()
     (tmp_path / "json" / "a").write_text('{"a": {"b": "é"}}\n{"a": [1, 2.5]}\n')
     found = read(tables, tmp_path / "json", "a STRING", "'format'='json'")
@@ -830,7 +850,7 @@ def test_texts_of_json_may_be_objects(tables: StreamTableEnvironment, tmp_path: 
 
 
 @pytest.mark.parametrize("format_", ["csv", "json"])
-def test_instants_end_with_z_and_fractions_without_zeros(
+def test_json_instants_end_with_z_and_have_no_trailing_zeros(
     tables: StreamTableEnvironment, tmp_path: Path, format_: str
 ) -> None:
     tables.execute_sql(
@@ -862,7 +882,7 @@ def test_wrong_options_of_formats_are_named(
         read(tables, tmp_path, "a INT", options)
 
 
-def test_metadata_columns_of_files_are_refused(
+def test_metadata_columns_of_filesystem_tables_are_refused(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     with pytest.raises(
@@ -871,7 +891,7 @@ def test_metadata_columns_of_files_are_refused(
         read(tables, tmp_path, "a INT, p STRING METADATA FROM 'file.path'", "'format'='json'")
 
 
-def test_null_is_not_written_into_a_column_that_is_not_null(
+def test_null_is_refused_in_a_not_null_column(
     tables: StreamTableEnvironment, tmp_path: Path
 ) -> None:
     tables.execute_sql(
@@ -884,7 +904,7 @@ def test_null_is_not_written_into_a_column_that_is_not_null(
     assert written(tmp_path / "out") == ['{"name":"x"}']
 
 
-def test_queries_with_names_are_scalar(tables: StreamTableEnvironment) -> None:
+def test_with_clauses_and_named_values_can_be_selected(tables: StreamTableEnvironment) -> None:
     query = "WITH w AS (SELECT id + 1 AS n FROM s), v AS (SELECT n * 2 AS m FROM w) SELECT m FROM v AS x"
     assert rows(tables, query) == [[16], [-12]]
     assert rows(tables, "SELECT y FROM (VALUES (1, 'a'), (2, 'b')) AS t(x, y) WHERE x > 1") == [
@@ -903,7 +923,7 @@ def test_tables_are_in_the_only_catalog(tables: StreamTableEnvironment) -> None:
     assert tables.from_path("default_database.s").columns == tables.from_path("s").columns
 
 
-def test_elements_are_a_table(tables: StreamTableEnvironment) -> None:
+def test_from_elements_creates_a_table(tables: StreamTableEnvironment) -> None:
     made = tables.from_elements([(1, "x", None), (2, None, 0.5)], ["a", "b", "c"])
     assert [str(each) for each in made.get_schema().get_field_data_types()] == [
         "BIGINT",
@@ -926,7 +946,7 @@ def test_elements_are_a_table(tables: StreamTableEnvironment) -> None:
         tables.from_elements([(1,), (1, 2)])
 
 
-def test_frames_of_pandas_are_tables(tables: StreamTableEnvironment) -> None:
+def test_from_pandas_creates_a_table(tables: StreamTableEnvironment) -> None:
     pandas = pytest.importorskip("pandas")
     made = tables.from_pandas(pandas.DataFrame({"a": [1, 2], "b": ["x", None]}))
     assert [list(row) for row in made.execute().collect()] == [[1, "x"], [2, None]]
@@ -935,7 +955,7 @@ def test_frames_of_pandas_are_tables(tables: StreamTableEnvironment) -> None:
     assert typed.get_schema() == tables.sql_query("SELECT id AS a FROM s").get_schema()
 
 
-def test_a_pipeline_writes_a_table(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_a_table_pipeline_writes_a_table(tables: StreamTableEnvironment, tmp_path: Path) -> None:
     tables.execute_sql(
         f"CREATE TABLE o (id INT) WITH ('connector'='filesystem','path'='{tmp_path}/out','format'='csv')"
     )
@@ -948,7 +968,7 @@ def test_a_pipeline_writes_a_table(tables: StreamTableEnvironment, tmp_path: Pat
     assert written(tmp_path / "out") == ["-7", "-7", "7", "7"]
 
 
-def test_results_tell_their_columns(tables: StreamTableEnvironment) -> None:
+def test_a_table_result_has_its_columns(tables: StreamTableEnvironment) -> None:
     result = tables.execute_sql("SELECT id, name FROM s")
     assert result.get_table_schema().get_field_names() == ["id", "name"]
     assert result.get_result_kind() is ResultKind.SUCCESS_WITH_CONTENT
@@ -960,7 +980,7 @@ def test_results_tell_their_columns(tables: StreamTableEnvironment) -> None:
         shown.next()
 
 
-def test_a_changelog_has_the_columns_of_a_schema(tables: StreamTableEnvironment) -> None:
+def test_to_changelog_stream_takes_the_columns_of_a_schema(tables: StreamTableEnvironment) -> None:
     schema = Schema.new_builder().column("name", "STRING").column("id", "BIGINT").build()
     table = tables.from_path("s")
     with tables.to_changelog_stream(
@@ -973,7 +993,7 @@ def test_a_changelog_has_the_columns_of_a_schema(tables: StreamTableEnvironment)
         tables.to_changelog_stream(table, Schema.new_builder().column("z", "INT").build())
 
 
-def test_a_format_has_its_own_descriptor() -> None:
+def test_a_format_descriptor_sets_the_options_of_a_format() -> None:
     csv = FormatDescriptor.for_format("csv").option("field-delimiter", ";").build()
     assert csv.get_format() == "csv"
     assert csv.get_options() == {"field-delimiter": ";"}
@@ -982,7 +1002,9 @@ def test_a_format_has_its_own_descriptor() -> None:
     assert made.get_options()["format"] == "csv"
 
 
-def test_tables_and_views_are_dropped_and_created_once(tables: StreamTableEnvironment) -> None:
+def test_tables_and_views_can_be_dropped_and_cannot_be_created_twice(
+    tables: StreamTableEnvironment,
+) -> None:
     sink = TableDescriptor.for_connector("blackhole").schema(
         Schema.new_builder().column("a", "INT").build()
     )
@@ -996,7 +1018,7 @@ def test_tables_and_views_are_dropped_and_created_once(tables: StreamTableEnviro
         tables.drop_table("v", ignore_if_not_exists=False)
 
 
-def test_the_timestamps_of_a_stream_are_a_column(
+def test_the_timestamps_of_a_stream_can_become_a_column(
     env: StreamExecutionEnvironment, tables: StreamTableEnvironment
 ) -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Seconds())
@@ -1022,7 +1044,7 @@ def test_the_timestamps_of_a_stream_are_a_column(
         tables.from_data_stream(stream, other)
 
 
-def test_columns_get_other_names(tables: StreamTableEnvironment) -> None:
+def test_alias_renames_columns_of_a_table(tables: StreamTableEnvironment) -> None:
     renamed = tables.sql_query("SELECT id, name FROM s").alias("a", "b")
     assert rows(tables, f"SELECT b, a + 1 FROM {renamed}") == [["x", 8], [None, -6]]
     assert renamed.alias("k").get_schema().get_field_names() == ["k", "b"]
@@ -1050,7 +1072,7 @@ def test_a_stream_of_tuples_is_a_table_of_rows(
     assert list(tables.to_data_stream(table).execute_and_collect()) == [Row(f0=1, f1="x")]
 
 
-def test_describe_tells_of_computed_columns_and_the_watermark(
+def test_describe_shows_computed_columns_and_the_watermark(
     tables: StreamTableEnvironment,
 ) -> None:
     tables.execute_sql(
@@ -1063,7 +1085,7 @@ def test_describe_tells_of_computed_columns_and_the_watermark(
     ]
 
 
-def test_show_create_table_is_what_flink_shows(tables: StreamTableEnvironment) -> None:
+def test_show_create_table_equals_flinks_output(tables: StreamTableEnvironment) -> None:
     """The expected text is Flink's, for the same statement."""
     tables.execute_sql(
         """CREATE TABLE orders (id BIGINT, name STRING NOT NULL, price DECIMAL(10, 2), ts TIMESTAMP(3), big AS id * 2,
@@ -1090,7 +1112,7 @@ WITH (
     )
 
 
-def test_a_shown_table_can_be_created_again(tables: StreamTableEnvironment) -> None:
+def test_the_statement_of_show_create_table_can_be_executed(tables: StreamTableEnvironment) -> None:
     columns = (
         "a STRING, `STRING` ROW<`BYTES` BYTES>, t TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL"
     )
@@ -1109,7 +1131,7 @@ def test_a_shown_table_can_be_created_again(tables: StreamTableEnvironment) -> N
     assert (again.options, again.comment) == (descriptor.options, "it's")
 
 
-def test_a_view_has_no_create_table(tables: StreamTableEnvironment) -> None:
+def test_show_create_table_refuses_a_view(tables: StreamTableEnvironment) -> None:
     tables.execute_sql("CREATE VIEW v AS SELECT id FROM s")
     with pytest.raises(UnsupportedFeatureError, match="'v' is a view; use SHOW CREATE VIEW"):
         tables.execute_sql("SHOW CREATE TABLE v")
@@ -1154,7 +1176,7 @@ WHERE `EXPR$0`.`name` = 'a'
 
 
 @pytest.mark.parametrize("statement", SHOWN_VIEWS)
-def test_show_create_view_is_what_flink_shows(
+def test_show_create_view_equals_flinks_output(
     tables: StreamTableEnvironment, statement: str
 ) -> None:
     """The expected texts are Flink's, for the same statements. They create the view again."""
@@ -1166,7 +1188,7 @@ def test_show_create_view_is_what_flink_shows(
     assert rows(tables, "SELECT * FROM v") == found
 
 
-def test_a_view_of_the_table_api_has_no_statement(tables: StreamTableEnvironment) -> None:
+def test_show_create_view_refuses_a_view_of_the_table_api(tables: StreamTableEnvironment) -> None:
     tables.create_temporary_view("v", tables.sql_query("SELECT id FROM s"))
     with pytest.raises(UnsupportedFeatureError, match="'v' is not created by a statement"):
         tables.execute_sql("SHOW CREATE VIEW v")
@@ -1177,7 +1199,7 @@ def without_lines(plan: str) -> str:
     return re.sub(r"test_sql\.py:\d+|\"id\": \d+|\[\d+\]", "", plan)
 
 
-def test_statements_are_explained_without_running(
+def test_explain_does_not_run_the_statement(
     tables: StreamTableEnvironment, env: StreamExecutionEnvironment
 ) -> None:
     tables.execute_sql("CREATE TABLE p (id INT) WITH ('connector'='print')")
@@ -1204,7 +1226,7 @@ def test_statements_are_explained_without_running(
         tables.create_statement_set().explain()
 
 
-def test_rows_are_written_by_position(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+def test_insert_writes_columns_by_position(tables: StreamTableEnvironment, tmp_path: Path) -> None:
     """Texts of times in rows, arrays and maps are Flink's."""
     columns = "r ROW<x BIGINT, t TIMESTAMP(3)>, a ARRAY<TIMESTAMP(3)>, m MAP<STRING, DATE>"
     options = f"'connector'='filesystem','path'='{tmp_path}/out','format'='json'"
@@ -1247,7 +1269,7 @@ def test_a_csv_column_may_be_a_row(tables: StreamTableEnvironment, tmp_path: Pat
 
 
 @pytest.mark.parametrize("of", ["ROW<x ROW<y INT>>", "ARRAY<ARRAY<INT>>", "MAP<STRING, INT>"])
-def test_columns_that_csv_does_not_have_are_refused_before_the_job(
+def test_column_types_that_csv_does_not_support_are_refused_before_the_job(
     tables: StreamTableEnvironment, tmp_path: Path, of: str
 ) -> None:
     options = f"'connector'='filesystem','path'='{tmp_path}','format'='csv'"

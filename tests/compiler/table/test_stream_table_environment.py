@@ -43,7 +43,7 @@ def numbers(rows: int = 3) -> TableDescriptor:
     )
 
 
-def test_a_table_becomes_a_stream_of_rows(tables: StreamTableEnvironment) -> None:
+def test_to_data_stream_returns_a_stream_of_rows(tables: StreamTableEnvironment) -> None:
     tables.create_temporary_table("source", numbers())
     stream = tables.to_data_stream(tables.from_path("source"))
     assert stream.get_type() == Types.ROW_NAMED(["n"], [Types.INT()])
@@ -52,13 +52,13 @@ def test_a_table_becomes_a_stream_of_rows(tables: StreamTableEnvironment) -> Non
         assert list(found) == [(n, n) for n in (1, 2, 3)]
 
 
-def test_a_table_needs_no_name(tables: StreamTableEnvironment) -> None:
+def test_from_descriptor_returns_a_table_without_a_name(tables: StreamTableEnvironment) -> None:
     stream = tables.to_data_stream(tables.from_descriptor(numbers(2)))
     with stream.map(lambda row: row.n).execute_and_collect() as found:
         assert list(found) == [1, 2]
 
 
-def test_tables_are_known_by_name(tables: StreamTableEnvironment) -> None:
+def test_temporary_tables_are_listed_and_dropped_by_name(tables: StreamTableEnvironment) -> None:
     tables.create_temporary_table("b", numbers())
     tables.create_temporary_table("a", numbers())
     assert tables.list_temporary_tables() == ["a", "b"]
@@ -73,7 +73,9 @@ def test_tables_are_known_by_name(tables: StreamTableEnvironment) -> None:
         tables.execute_sql("SELECT * FROM order")
 
 
-def test_a_table_has_columns_and_a_connector_that_is_known(tables: StreamTableEnvironment) -> None:
+def test_a_table_without_columns_or_with_an_unknown_connector_is_refused(
+    tables: StreamTableEnvironment,
+) -> None:
     with pytest.raises(GraphError, match="the table 'x' has no columns"):
         tables.create_temporary_table("x", TableDescriptor.for_connector("datagen").build())
     kafka = TableDescriptor.for_connector("kinesis").schema(numbers().schema).build()  # type: ignore[arg-type]
@@ -86,7 +88,9 @@ def test_a_table_has_columns_and_a_connector_that_is_known(tables: StreamTableEn
         tables.execute_sql("CREATE TABLE x (n INT) WITH ('connector' = 'kafak')")
 
 
-def test_wrong_options_name_the_table_and_the_line(tables: StreamTableEnvironment) -> None:
+def test_errors_of_table_options_name_the_table_and_the_line(
+    tables: StreamTableEnvironment,
+) -> None:
     wrong = (
         TableDescriptor.for_connector("datagen")
         .schema(Schema.new_builder().column("n", "INT").build())
@@ -102,7 +106,7 @@ def test_wrong_options_name_the_table_and_the_line(tables: StreamTableEnvironmen
 
 
 @pytest.mark.parametrize("method", ["create_catalog", "from_changelog_stream", "connect"])
-def test_the_rest_of_the_table_api_is_refused_by_name(
+def test_other_methods_of_the_table_environment_are_refused_by_name(
     tables: StreamTableEnvironment, method: str
 ) -> None:
     with pytest.raises(
@@ -111,7 +115,9 @@ def test_the_rest_of_the_table_api_is_refused_by_name(
         getattr(tables, method)("SELECT 1")
 
 
-def test_settings_are_those_of_the_streams(env: StreamExecutionEnvironment) -> None:
+def test_the_table_environment_has_the_settings_of_the_streams(
+    env: StreamExecutionEnvironment,
+) -> None:
     own = Configuration().set_string("pipeline.name", "orders")
     settings = EnvironmentSettings.new_instance().in_batch_mode().with_configuration(own).build()
     tables = StreamTableEnvironment.create(env, environment_settings=settings)
@@ -133,21 +139,21 @@ def test_settings_that_would_change_results_are_refused() -> None:
         EnvironmentSettings.new_instance().with_built_in_catalog_name("hive")
 
 
-def test_the_planner_of_pyflink_1_is_accepted() -> None:
+def test_environment_settings_accept_the_planner_of_pyflink_1() -> None:
     with pytest.warns(DeprecationWarning, match="leave the call out"):
         assert EnvironmentSettings.new_instance().use_blink_planner().build().is_streaming_mode()
     with pytest.warns(DeprecationWarning, match=r"use_old_planner\(\) is of PyFlink 1"):
         assert EnvironmentSettings.new_instance().use_old_planner().build().is_streaming_mode()
 
 
-def test_a_source_may_be_idle(tables: StreamTableEnvironment) -> None:
+def test_a_table_source_may_be_idle(tables: StreamTableEnvironment) -> None:
     tables.get_config().set("table.exec.source.idle-timeout", "5 s")
     stream = tables.to_data_stream(tables.from_descriptor(numbers()))
     spec: Any = stream.transformation.spec
     assert spec.watermark_strategy.idle_timeout == Duration.of_seconds(5)
 
 
-def test_a_sink_without_columns_has_those_of_the_query(
+def test_a_sink_without_columns_takes_the_columns_of_the_query(
     tables: StreamTableEnvironment, capfd: pytest.CaptureFixture[str]
 ) -> None:
     sink = TableDescriptor.for_connector("print").build()
@@ -163,7 +169,7 @@ def test_a_sink_without_columns_has_those_of_the_query(
         (Types.TUPLE([Types.INT(), Types.STRING()]), (1, "a")),
     ],
 )
-def test_rows_become_records_of_a_type(
+def test_to_data_stream_converts_rows_to_a_declared_type(
     tables: StreamTableEnvironment, type_info: Any, found: Any
 ) -> None:
     table = tables.sql_query("SELECT * FROM (VALUES (1, 'a')) AS t(id, name)")
@@ -193,7 +199,7 @@ def test_rows_become_records_of_a_type(
         ),
     ],
 )
-def test_a_schema_names_fields_of_the_stream(
+def test_a_schema_selects_fields_of_the_stream(
     tables: StreamTableEnvironment, schema: Schema.Builder, names: list[str], row: tuple[Any, ...]
 ) -> None:
     of = Types.ROW_NAMED(["a", "b", "c"], [Types.INT(), Types.STRING(), Types.FLOAT()])
@@ -228,7 +234,7 @@ FIELDS = Types.TUPLE([Types.INT(), Types.STRING(), Types.LONG()])
         ((col("f0") + 1,), None, r"got f0 \+ 1; it takes a Schema, or columns"),
     ],
 )
-def test_expressions_name_fields_of_a_stream_or_give_all_fields_names(
+def test_expressions_select_or_rename_the_fields_of_a_stream(
     tables: StreamTableEnvironment, expressions: Any, names: list[str] | None, row: Any
 ) -> None:
     stream = tables.stream_environment.from_collection([(1, "a", 7)], FIELDS)
@@ -254,7 +260,7 @@ class InSeconds(TimestampAssigner):
         ((col("f2").rowtime, col("f1")), (FIRST_SECOND, "a")),
     ],
 )
-def test_rowtime_is_the_timestamp_of_a_record(
+def test_rowtime_is_the_timestamp_of_the_record(
     tables: StreamTableEnvironment, expressions: Any, row: tuple[Any, ...]
 ) -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(InSeconds())
@@ -264,7 +270,7 @@ def test_rowtime_is_the_timestamp_of_a_record(
     assert [tuple(each) for each in tables.execute_sql("SELECT * FROM v").collect()] == [row]
 
 
-def test_proctime_is_the_time_of_the_clock(tables: StreamTableEnvironment) -> None:
+def test_proctime_is_the_processing_time(tables: StreamTableEnvironment) -> None:
     stream = tables.stream_environment.from_collection([1], Types.INT())
     table = tables.from_data_stream(stream, col("a"), col("p").proctime)
     assert str(table.get_schema().get_field_data_type("p")) == "TIMESTAMP_LTZ(3)"
@@ -288,7 +294,7 @@ def test_a_stream_without_a_declared_type_is_one_column_of_python_objects(
         spark_schema(table.columns)
 
 
-def test_without_an_environment_there_is_a_new_one() -> None:
+def test_create_without_an_environment_makes_a_new_one() -> None:
     stream = StreamTableEnvironment.create().to_data_stream(
         StreamTableEnvironment.create().from_descriptor(numbers())
     )

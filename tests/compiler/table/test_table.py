@@ -21,7 +21,7 @@ def table() -> Table:
     return StreamTableEnvironment.create().from_descriptor(descriptor)
 
 
-def test_a_table_knows_its_columns(table: Table) -> None:
+def test_a_table_lists_its_columns(table: Table) -> None:
     schema = table.get_schema()
     assert schema.get_field_names() == ["n"]
     assert schema.get_field_count() == 1
@@ -33,14 +33,14 @@ def test_a_table_knows_its_columns(table: Table) -> None:
     assert {schema: 1}[schema.copy()] == 1
 
 
-def test_only_a_column_is_an_attribute(table: Table) -> None:
+def test_columns_are_attributes_of_a_table_and_other_names_are_not(table: Table) -> None:
     assert str(table.n) == "n"
     with pytest.raises(AttributeError, match=r"a Table has no attribute 'm'$"):
         _ = table.m
 
 
 @pytest.mark.parametrize("method", ["join", "order_by", "group_by"])
-def test_computing_with_tables_is_refused_by_name(method: str, table: Table) -> None:
+def test_unsupported_methods_of_a_table_are_refused_by_name(method: str, table: Table) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"Table\.{method}\(\) .* to_data_stream\(\)"
     ):

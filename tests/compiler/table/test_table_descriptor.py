@@ -6,7 +6,7 @@ from opchain.common import ConfigOptions
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 
 
-def test_a_descriptor_says_how_a_table_is_read() -> None:
+def test_a_table_descriptor_has_connector_schema_options_and_comment() -> None:
     schema = Schema.new_builder().column("a", "INT").build()
     descriptor = (
         TableDescriptor.for_connector("datagen")
@@ -26,14 +26,14 @@ def test_a_descriptor_says_how_a_table_is_read() -> None:
     assert descriptor.get_partition_keys() == []
 
 
-def test_building_on_changes_nothing_that_was_built() -> None:
+def test_a_builder_does_not_change_descriptors_that_it_has_built() -> None:
     builder = TableDescriptor.for_connector("datagen").option("a", "1")
     built = builder.build()
     builder.option("b", "2")
     assert built.options == {"a": "1"}
 
 
-def test_a_format_is_an_option_and_partitions_are_columns() -> None:
+def test_format_sets_an_option_and_partitioned_by_takes_columns() -> None:
     builder = TableDescriptor.for_connector("filesystem")
     assert builder.format("json").build().options == {"format": "json"}
     with pytest.raises(TypeError, match=r"Builder\.partitioned_by\(\).*the column is 7"):

@@ -94,7 +94,7 @@ def rows_of(table: Table) -> list[list[Any]]:
         return [list(each) for each in rows]
 
 
-def test_a_function_is_called_in_expressions(table: Table) -> None:
+def test_a_udf_can_be_called_in_expressions(table: Table) -> None:
     found = table.select(inc(col("a")), inc(inc(table.a)).alias("z"), inc(col("a")) + 1)
     assert [(name, str(of)) for name, of in found.columns] == [
         *(("_c0", "INT"), ("z", "INT"), ("_c2", "INT"))
@@ -104,13 +104,13 @@ def test_a_function_is_called_in_expressions(table: Table) -> None:
     assert rows_of(by_name) == [[8, 8, 2], [-6, -6, 2]]
 
 
-def test_arguments_are_python_values_and_null_is_none(table: Table) -> None:
+def test_a_udf_gets_python_values_and_none_for_null(table: Table) -> None:
     shown = udf(lambda *values: repr(values), result_type=DataTypes.STRING())
     found = table.select(shown(col("a"), col("s"), 1.5, True), shown())
     assert rows_of(found) == [["(7, 'x', 1.5, True)", "()"], ["(-7, None, 1.5, True)", "()"]]
 
 
-def test_a_function_is_called_in_sql(tables: StreamTableEnvironment) -> None:
+def test_a_udf_can_be_called_in_sql(tables: StreamTableEnvironment) -> None:
     query = "SELECT inc2(a) AS x, Mult3(a) FROM t WHERE mult3(a) > 0"
     assert rows_of(tables.sql_query(query)) == [[8, 21]]
     assert rows_of(tables.sql_query("SELECT INC2(1) + 1")) == [[3]]
@@ -118,7 +118,7 @@ def test_a_function_is_called_in_sql(tables: StreamTableEnvironment) -> None:
     assert rows_of(tables.sql_query(case)) == [[8], [0]]
 
 
-def test_a_function_may_have_a_name_that_sqlglot_knows(tables: StreamTableEnvironment) -> None:
+def test_a_udf_may_have_a_name_that_sqlglot_knows(tables: StreamTableEnvironment) -> None:
     tables.create_temporary_function("date_add", udf(lambda x, y: x + y, result_type="INT"))
     assert rows_of(tables.sql_query("SELECT date_add(a, 1) FROM t")) == [[8], [-6]]
     tables.create_temporary_system_function("upper", udf(lambda _: "own", result_type="STRING"))
@@ -127,7 +127,7 @@ def test_a_function_may_have_a_name_that_sqlglot_knows(tables: StreamTableEnviro
     assert rows_of(tables.sql_query("SELECT upper(s) FROM t")) == [["X"], [None]]
 
 
-def test_only_a_system_function_replaces_a_function_of_sql(
+def test_only_a_temporary_system_function_replaces_a_built_in_function(
     tables: StreamTableEnvironment,
 ) -> None:
     tables.create_temporary_function("upper", returning("own", "STRING"))
@@ -141,7 +141,7 @@ def test_only_a_system_function_replaces_a_function_of_sql(
     assert rows_of(tables.sql_query(query)) == [["X", "X", "own"], [None, None, "own"]]
 
 
-def test_a_system_function_is_called_before_another_of_its_name(
+def test_a_system_function_hides_other_functions_with_its_name(
     tables: StreamTableEnvironment,
 ) -> None:
     for register, value in (
@@ -159,20 +159,20 @@ def test_a_system_function_is_called_before_another_of_its_name(
     assert tables.drop_temporary_system_function("f")
 
 
-def test_all_documented_functions_are_built_in() -> None:
+def test_all_documented_sql_functions_are_built_in() -> None:
     page = Path(__file__).parents[3] / "docs" / "how-to" / "tables.md"
     lines = page.read_text().partition("| for | functions |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`([A-Z0-9_]+)`", lines)) - {"TO"}
     assert {"CHAR_LENGTH", "JSON_VALUE", "YEAR"} < named <= BUILT_IN_FUNCTIONS
 
 
-def test_a_function_is_called_for_rows_that_pass_the_condition(table: Table) -> None:
+def test_a_udf_is_called_only_for_rows_that_pass_the_condition(table: Table) -> None:
     found = table.where(col("s").is_not_null).select(inc(col("a")))
     assert rows_of(found) == [[8]]
     assert CALLS == [7]
 
 
-def test_equal_calls_of_a_deterministic_function_are_one_call(table: Table) -> None:
+def test_equal_calls_of_a_deterministic_udf_are_called_once(table: Table) -> None:
     assert rows_of(table.select(inc(col("a")), inc(col("a")) + 1)) == [[8, 9], [-6, -5]]
     assert CALLS == [7, -7]
     CALLS.clear()
@@ -181,14 +181,14 @@ def test_equal_calls_of_a_deterministic_function_are_one_call(table: Table) -> N
     assert CALLS == ["random"] * 4
 
 
-def test_a_function_is_opened_and_closed_once_in_a_subtask(table: Table) -> None:
+def test_a_udf_is_opened_and_closed_once_per_subtask(table: Table) -> None:
     by_three = udf(Multiplied(3), result_type=DataTypes.BIGINT())
     found = table.select(by_three(col("a")), by_three(by_three(col("a"))).alias("b"))
     assert rows_of(found) == [[21, 63], [-21, -63]]
     assert CALLS == ["open 0", "close"]
 
 
-def test_a_condition_that_returns_none_is_not_met(table: Table) -> None:
+def test_a_udf_in_a_condition_that_returns_none_drops_the_row(table: Table) -> None:
     of = DataTypes.BOOLEAN()
     assert rows_of(table.where(returning(None, of)(col("a")))) == []
     assert len(rows_of(table.where(udf(lambda x: x > 1, result_type=of)(col("a"))))) == 1
@@ -209,7 +209,7 @@ def test_a_condition_that_returns_none_is_not_met(table: Table) -> None:
         (None, DataTypes.INT(), None),
     ],
 )
-def test_a_result_is_converted_to_its_type(
+def test_the_result_of_a_udf_is_converted_to_its_type(
     value: Any, of: Any, expected: Any, table: Table
 ) -> None:
     (found,), _ = rows_of(table.select(returning(value, of)(col("a"))))
@@ -224,7 +224,7 @@ def test_a_result_is_converted_to_its_type(
         (None, DataTypes.INT().not_null(), r"lambda\(a\) returned None, .* NOT NULL"),
     ],
 )
-def test_a_result_of_another_type_fails_the_job(
+def test_a_udf_result_of_a_wrong_type_fails_the_job(
     value: Any, of: Any, error: str, table: Table
 ) -> None:
     with pytest.raises(Exception, match=error) as found:
@@ -232,11 +232,11 @@ def test_a_result_of_another_type_fails_the_job(
     assert "select _c0" in "".join(getattr(found.value, "__notes__", [str(found.value)]))
 
 
-def test_a_field_of_a_result_is_a_column(table: Table) -> None:
+def test_a_field_of_a_udf_result_can_be_a_column(table: Table) -> None:
     assert rows_of(table.select(returning(Row(1, "x"), ROW)(col("a")).get("q"))) == [["x"], ["x"]]
 
 
-def test_map_has_the_fields_of_the_rows_that_a_function_returns(table: Table) -> None:
+def test_table_map_returns_the_fields_of_the_rows_of_a_udf(table: Table) -> None:
     of_row = udf(lambda row: Row(row[0], row.s), result_type=ROW)
     found = table.map(of_row)
     assert [name for name, _ in found.columns] == ["p", "q"]
@@ -248,14 +248,14 @@ def test_map_has_the_fields_of_the_rows_that_a_function_returns(table: Table) ->
         table.map(inc(col("a")))
 
 
-def test_numbers_have_the_types_of_the_parameters(table: Table) -> None:
+def test_a_udf_gets_numbers_of_its_declared_input_types(table: Table) -> None:
     shown = udf(repr, input_types=[DataTypes.DOUBLE()], result_type="STRING")
     assert rows_of(table.select(shown(col("a")))) == [["7.0"], ["-7.0"]]
     with pytest.raises(GraphError, match=r"repr\(a, a\) has 2 arguments, and input_types .* 1"):
         table.select(shown(col("a"), col("a")))
 
 
-def test_functions_are_listed_and_dropped(tables: StreamTableEnvironment) -> None:
+def test_user_functions_can_be_listed_and_dropped(tables: StreamTableEnvironment) -> None:
     assert tables.list_user_defined_functions() == ["inc2", "mult3"]
     with pytest.raises(GraphError, match=r"there is a function 'INC2' already"):
         tables.create_temporary_function("INC2", inc)
@@ -265,12 +265,14 @@ def test_functions_are_listed_and_dropped(tables: StreamTableEnvironment) -> Non
         tables.sql_query("SELECT inc2(a) FROM t")
 
 
-def test_an_aggregate_with_a_function_says_to_make_a_view(tables: StreamTableEnvironment) -> None:
+def test_group_by_with_a_udf_is_refused_with_a_view_as_alternative(
+    tables: StreamTableEnvironment,
+) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"GROUP BY with the function inc2 .* a view"):
         tables.sql_query("SELECT inc2(a), COUNT(*) FROM t GROUP BY inc2(a)")
 
 
-def test_what_is_no_scalar_function_is_refused(tables: StreamTableEnvironment) -> None:
+def test_udf_refuses_objects_that_are_not_scalar_functions(tables: StreamTableEnvironment) -> None:
     async def waiting(x: int) -> int:
         return x
 

@@ -18,7 +18,7 @@ def contents(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_operator_and_every_exchange_is_there_once(name: str) -> None:
+def test_the_page_has_every_operator_and_exchange_once(name: str) -> None:
     plan = job_plan(compile_program(drawn(name).program()))
     shown = contents(name)
     nodes = [operator["node"] for vertex in shown["vertices"] for operator in vertex["operators"]]
@@ -29,7 +29,7 @@ def test_every_operator_and_every_exchange_is_there_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_cut_says_why_and_what_would_chain_it(name: str) -> None:
+def test_every_exchange_has_its_reasons_and_remedies(name: str) -> None:
     for exchange in contents(name)["exchanges"]:
         assert exchange["reasons"]
         for rule in exchange["reasons"]:
@@ -39,7 +39,7 @@ def test_every_cut_says_why_and_what_would_chain_it(name: str) -> None:
             assert "programs.py" not in rule["brief"]
 
 
-def test_a_vertex_has_its_stage_and_its_code() -> None:
+def test_a_vertex_on_the_page_has_its_stage_and_its_code() -> None:
     plan = compile_program(drawn("word_count").program())
     shown = page_contents(job_plan(plan), vertex_details(plan))["vertices"]
     assert [vertex["stage"] for vertex in shown] == [0, 1, 2, 3]
@@ -47,13 +47,13 @@ def test_a_vertex_has_its_stage_and_its_code() -> None:
     assert [vertex["keyGroups"] for vertex in shown] == [None, None, 128, None]
 
 
-def test_a_saved_plan_has_neither() -> None:
+def test_a_page_of_a_saved_plan_has_no_stages_and_no_code() -> None:
     plan = job_plan(compile_program(drawn("word_count").program(), "job-graph"))
     for vertex in page_contents(plan)["vertices"]:
         assert (vertex["stage"], vertex["code"]) == (None, None)
 
 
-def test_a_chain_runs_straight_down_and_a_fork_is_indented() -> None:
+def test_the_page_indents_operators_only_at_a_fork() -> None:
     _, visits = contents("sessions")["vertices"]
     tree = [(row["name"], row["role"], row["depth"]) for row in visits["operators"]]
     assert tree == [
@@ -87,7 +87,7 @@ def test_an_exchange_names_its_key_and_its_side_output() -> None:
         ("two_sinks", "square", ("map", "plain")),
     ],
 )
-def test_operators_have_a_word_and_a_family(
+def test_operators_on_the_page_have_a_kind_and_a_family(
     program: str, name: str, expected: tuple[str, str]
 ) -> None:
     operators = [row for vertex in contents(program)["vertices"] for row in vertex["operators"]]
@@ -95,7 +95,7 @@ def test_operators_have_a_word_and_a_family(
     assert (found["kind"], found["family"]) == expected
 
 
-def test_an_operator_names_the_one_in_front_of_it_in_its_chain() -> None:
+def test_an_operator_on_the_page_names_the_previous_one_in_its_chain() -> None:
     _, visits = contents("sessions")["vertices"]
     head, *sinks = visits["operators"]
     assert head["parent"] is None

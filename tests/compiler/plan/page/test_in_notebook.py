@@ -26,7 +26,7 @@ from opchain.compiler.plan.page.render import (
 from opchain.runtime.job.client import CompletableFuture, JobStatus
 
 
-def test_a_notebook_shows_a_picture_and_the_page_behind_a_link() -> None:
+def test_a_plan_in_a_notebook_is_a_picture_with_a_link_to_the_page() -> None:
     env = drawn("word_count")
     plan = env.explain()
     assert isinstance(plan, ShownPlan)
@@ -43,7 +43,7 @@ def test_a_notebook_shows_a_picture_and_the_page_behind_a_link() -> None:
         urllib.request.urlopen(f"{link.attrib['href']}9", timeout=60)  # noqa: S310
 
 
-def test_a_frame_has_the_whole_page() -> None:
+def test_the_frame_in_a_notebook_has_the_whole_page() -> None:
     plan = drawn("word_count").explain()
     found = re.fullmatch(
         r'<iframe srcdoc="([^"]*)" sandbox="([^"]*)" style="[^"]*"></iframe>',
@@ -75,7 +75,7 @@ def test_a_name_in_a_picture_is_text() -> None:
     assert "<script>" not in env._repr_html_()
 
 
-def test_environments_and_streams_show_what_is_drawn() -> None:
+def test_environments_and_streams_show_their_plan_in_a_notebook() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     assert "no operators yet" in env._repr_html_()
     doubled = env.from_sequence(1, 3).map(lambda n: 2 * n, Types.LONG()).name("double")
@@ -89,7 +89,7 @@ def test_environments_and_streams_show_what_is_drawn() -> None:
     assert "<svg" in env._repr_html_()
 
 
-def test_types_and_results_are_tables() -> None:
+def test_types_and_results_are_tables_in_a_notebook() -> None:
     row = Types.ROW_NAMED(["id", "<name>"], [Types.LONG(), Types.STRING()])
     assert "<td>id</td>" in row._repr_html_()
     assert "&lt;name&gt;" in row._repr_html_()
@@ -100,7 +100,7 @@ def test_types_and_results_are_tables() -> None:
     assert re.search(r"texts.*?<td>3</td>", text)
 
 
-def test_collected_records_are_a_table_and_none_is_lost() -> None:
+def test_collected_records_are_shown_as_a_table_and_can_still_be_read() -> None:
     env = local_environment()
     pairs = env.from_collection([(n, "<b>") for n in range(30)])
     with pairs.execute_and_collect() as records:
@@ -113,7 +113,7 @@ def test_collected_records_are_a_table_and_none_is_lost() -> None:
         assert "<th>value</th>" in records._repr_html_()
 
 
-def test_collected_rows_are_a_table_with_a_column_for_each_field() -> None:
+def test_collected_rows_are_shown_as_a_table_with_a_column_per_field() -> None:
     pet = Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])
     env = local_environment()
     with env.from_collection([Row("cat", 3)], pet).execute_and_collect() as records:
@@ -122,7 +122,7 @@ def test_collected_rows_are_a_table_with_a_column_for_each_field() -> None:
         assert "<th>f0</th><th>f1</th>" in records._repr_html_()
 
 
-def test_interrupting_a_reader_ends_the_job() -> None:
+def test_interrupting_the_reader_of_collected_records_cancels_the_job() -> None:
     class Waits:
         def collected(self, _uid: str) -> Any:
             raise KeyboardInterrupt
@@ -154,20 +154,20 @@ def local_environment() -> StreamExecutionEnvironment:
 
 
 @pytest.mark.parametrize("stage", ["stream-graph", "execution", "generated"])
-def test_other_stages_are_text_in_a_notebook_too(stage: str) -> None:
+def test_plans_of_other_stages_are_text_in_a_notebook(stage: str) -> None:
     text = drawn("word_count").explain(stage)
     assert type(text) is ShownText
     assert text._repr_html_() == f"<pre>{html.escape(text)}</pre>"
 
 
-def test_it_is_a_string_and_travels_as_one() -> None:
+def test_a_shown_plan_is_a_string_and_is_pickled_as_str() -> None:
     plan = drawn("word_count").explain()
     assert plan.startswith("job 'Flink Streaming Job'")
     assert type(pickle.loads(pickle.dumps(plan))) is str
     assert pickle.loads(pickle.dumps(plan)) == plan
 
 
-def test_the_plan_is_that_of_the_moment_when_it_was_explained() -> None:
+def test_a_shown_plan_does_not_change_with_the_program() -> None:
     env = drawn("word_count")
     plan = env.explain()
     page = plan.page()
@@ -175,7 +175,7 @@ def test_the_plan_is_that_of_the_moment_when_it_was_explained() -> None:
     assert plan.page() == page
 
 
-def test_numbers_come_with_the_result() -> None:
+def test_with_numbers_adds_metrics_to_a_shown_plan() -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -187,5 +187,5 @@ def test_numbers_come_with_the_result() -> None:
     assert '"recordsIn":3' not in plan.page()
 
 
-def test_a_frame_keeps_quotes_inside() -> None:
+def test_quotes_in_a_frame_are_escaped() -> None:
     assert '"&lt;b title=&quot;x&quot;&gt;"' in framed('<b title="x">')

@@ -47,7 +47,7 @@ def numbers(records: list[int], watermarks: list[int], **task: Any) -> dict[str,
     return vertex
 
 
-def test_the_numbers_of_a_vertex_are_those_of_its_subtasks() -> None:
+def test_metrics_of_a_vertex_combine_those_of_its_subtasks() -> None:
     vertex = numbers([3, 1], [5, 7])
     assert (vertex["recordsIn"], vertex["recordsOut"]) == (4, 8)
     assert (vertex["bytesIn"], vertex["bytesOut"]) == (20, 40)
@@ -62,14 +62,14 @@ def test_the_numbers_of_a_vertex_are_those_of_its_subtasks() -> None:
     }
 
 
-def test_time_is_shared_between_busy_back_pressured_and_idle() -> None:
+def test_time_is_divided_into_busy_back_pressured_and_idle() -> None:
     vertex = numbers([1], [0], idle_ns=500_000_000, back_pressured_ns=200_000_000)
     shares = [vertex[share] for share in ("busy", "backPressured", "idle")]
     assert shares == [0.3, 0.2, 0.5]
     assert vertex["subtasks"][0]["busy"] == 0.3
 
 
-def test_busy_is_none_where_a_task_cannot_tell() -> None:
+def test_busy_time_is_none_if_a_task_does_not_measure_it() -> None:
     vertex = numbers([1], [0], knows_busy_time=False)
     assert vertex["busy"] is None
     assert vertex["subtasks"][0]["busy"] is None
@@ -85,7 +85,7 @@ def test_busy_is_none_where_a_task_cannot_tell() -> None:
         ([-1, 3], -1),
     ],
 )
-def test_a_watermark_is_the_least_and_its_extremes_are_words(
+def test_the_watermark_is_the_minimum_and_its_extremes_are_shown_as_words(
     watermarks: list[int], shown: int | str | None
 ) -> None:
     assert numbers([1, 1], watermarks)["watermark"] == shown

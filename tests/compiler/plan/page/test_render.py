@@ -61,14 +61,14 @@ def evil_program() -> StreamExecutionEnvironment:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_same_program_gives_the_same_bytes(name: str) -> None:
+def test_rendering_a_program_twice_gives_the_same_page(name: str) -> None:
     page = program_page(drawn(name).program())
     assert page == program_page(drawn(name).program())
     assert page.isascii()
     assert page.endswith("</html>\n")
 
 
-def test_a_users_text_is_text_wherever_it_stands() -> None:
+def test_text_of_the_user_is_escaped_everywhere_on_the_page() -> None:
     plain = Parts(program_page(drawn("word_count").program()))
     page = program_page(evil_program().program(EVIL))
     evil = Parts(page)
@@ -82,7 +82,7 @@ def test_a_users_text_is_text_wherever_it_stands() -> None:
     assert page.count("{{ script }}") == len(re.findall(r"\{\{ script \}\}", page)) > 3
 
 
-def test_nothing_is_loaded_and_the_page_forbids_it() -> None:
+def test_the_page_loads_nothing_and_its_policy_forbids_loading() -> None:
     parts = Parts(program_page(drawn("word_count").program()))
     attributes = {name for _, found in parts.elements for name in found}
     assert not attributes & {"src", "href", "action", "srcset", "data", "poster"}
@@ -99,7 +99,7 @@ def test_every_script_of_the_folder_is_on_the_page() -> None:
     assert len(SCRIPTS) == len(scripts)
 
 
-def test_the_layout_library_is_the_published_one_and_its_licence_is_named() -> None:
+def test_the_layout_library_is_unmodified_and_its_licence_is_named() -> None:
     page = program_page(drawn("word_count").program())
     packed = base64.b64decode(Parts(page).texts["layout-library"])
     assert hashlib.sha256(gzip.decompress(packed)).hexdigest() == ELKJS_SHA256
@@ -109,7 +109,7 @@ def test_the_layout_library_is_the_published_one_and_its_licence_is_named() -> N
     assert licence.startswith("# Eclipse Public License - v 2.0")
 
 
-def test_a_copy_of_opchain_without_the_parts_of_the_page_says_so(
+def test_missing_page_files_are_an_error_that_names_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(resources, "files", lambda _: tmp_path)
@@ -117,7 +117,7 @@ def test_a_copy_of_opchain_without_the_parts_of_the_page_says_so(
         program_page(drawn("word_count").program())
 
 
-def test_without_scripts_the_page_is_the_text_of_the_plan() -> None:
+def test_without_javascript_the_page_shows_the_plan_as_text() -> None:
     env = drawn("word_count")
     assert Parts(program_page(env.program())).texts["as-text"].strip() == env.explain().strip()
 
@@ -129,7 +129,7 @@ def test_a_saved_plan_has_a_page_without_code() -> None:
 
 
 @pytest.mark.slow
-def test_a_finished_job_has_its_numbers_on_the_page() -> None:
+def test_the_page_of_a_finished_job_has_its_metrics() -> None:
     env = evil_program()
     program = env.program()
     page = Parts(program_page(program, env.execute().metrics))
