@@ -1,4 +1,4 @@
-"""An async wait operator in steps: its calls end, and its clock moves, when the test says so."""
+"""Runs an async wait operator step by step. Tests decide when calls end and move the clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ScriptedCall:
-    """A call that ends when the test says so."""
+    """A call that ends when the test ends it."""
 
     def __init__(self, bench: Bench, on_end: Callable[[Any, BaseException | None], None]) -> None:
         self.values: Any = None

@@ -1,4 +1,4 @@
-"""What is in a checkpoint, as plain values that can be compared: whatever files it lies in."""
+"""The content of a checkpoint as plain values, to compare checkpoints with different files."""
 
 from __future__ import annotations
 

@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 
 QUICK_ON_SPARK = {"test_equals_in_process.py"}
-"""Of the tests that start Spark, the files that a default run includes: it ends within five minutes."""
+"""Files with Spark tests that belong to the default run, which takes at most five minutes."""
 
-# Hundreds of tests start a Python process, and each would compile all of opchain's modules again.
+# Hundreds of tests start a Python process. Without cached bytecode, each would compile all modules of opchain.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# The JVMs of tests live for seconds: the slower compiler of Java and a parallel garbage collector do not pay.
+# The JVMs of tests run for seconds, so the C2 compiler and a parallel garbage collector would cost more than they gain.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-# A shell starts what runs in the background with Ctrl-C ignored, and the processes of tests would inherit that.
+# A shell starts background processes with SIGINT ignored, and the processes of tests would inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MASTER = "local[2,3]"
-"""Two cores, and three attempts: a plain `local[2]` tries no task again."""
+"""Two cores, and three attempts per task. A plain `local[2]` retries no task."""
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
-# A deadline would make results depend on what else the machine does, and so would a limit for drawing.
+# No deadline and no limit for drawing examples: results would depend on the load of the machine.
 any_speed = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("opchain", any_speed)
 settings.register_profile("ci", any_speed, derandomize=True, print_blob=True)
@@ -113,7 +113,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 class FromWorkers:
-    """Takes over what a worker of pytest-xdist left out; all workers collect the same tests."""
+    """Takes the number of deselected tests from a worker of pytest-xdist. All workers collect the same tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -135,7 +135,7 @@ def pytest_terminal_summary(
 
 @pytest.fixture(scope="session", autouse=True)
 def _stay_pytest() -> Iterator[None]:
-    """`opchain submit` goes on as spark-submit: a test that does so would end the run without a result."""
+    """Makes `os.execv` fail: `opchain submit` would replace the process of the tests with spark-submit."""
 
     def refuse(program: str, arguments: list[str]) -> None:
         raise AssertionError(f"this test would replace pytest by {program} {arguments}")
@@ -147,7 +147,7 @@ def _stay_pytest() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def needs_spark() -> None:
-    """Skips where there is no Java, or no pyspark."""
+    """Skips the test without Java or pyspark."""
     try:
         require_pyspark()
         require_java()
@@ -177,7 +177,7 @@ def session(needs_spark: None) -> Iterator[SparkSession]:
 
 @pytest.fixture(autouse=True)
 def _start_no_other_session() -> Iterator[None]:
-    """Without the fixture `session` a test starts a session that tries no task again, for all later tests, too."""
+    """Requires the fixture `session`. A session that a test starts itself would retry no task, in all later tests, too."""
     yield
     pyspark = sys.modules.get("pyspark")
     context = pyspark and pyspark.SparkContext._active_spark_context
@@ -188,7 +188,7 @@ def _start_no_other_session() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
-    """One broker for all tests that need no more."""
+    """One broker, shared by all tests that need one."""
     from kafka_broker import running_kafka  # noqa: PLC0415 - few runs need it
 
     with running_kafka() as running:

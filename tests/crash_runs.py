@@ -1,10 +1,10 @@
-"""Runs a job with the driver's own code in this process, and has something happen at any step of it.
+"""Runs a job with the real code of the driver in this process, and injects faults at any step.
 
-A step is whatever changes a file: one is made, synced, linked, renamed or removed, of checkpoints and of sinks
-alike; and the moment in which Spark notes that a micro-batch is over. `Steps` counts them, and has what it was
-told to do happen before one of them, so that a test can go through all.
+A step is any change of a file of a checkpoint or a sink: create, sync, link, rename or remove. Spark's commit of a
+micro-batch is a step, too. `Steps` counts the steps and runs an action before a chosen one, so that a test can try
+every step.
 
-A process that dies does nothing any more, not even what stands in `finally`: after its death every step fails.
+A dead process does nothing more, not even in `finally`: after its death, every step fails.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ _STEPS = (
 
 
 class DriverDiedError(BaseException):
-    """What a process that is killed sees, if it saw anything."""
+    """Stands for the death of the process."""
 
 
 class Steps:
-    """Counts the steps of a run, and does `then` at one of them.
+    """Counts the steps of a run, and runs the action `then` at one of them.
 
     Attributes:
-        count: How many there were.
-        dies_at: If given, the process dies at the first step after that one that this pattern matches.
+        count: The number of steps so far.
+        dies_at: A pattern. If given, the process dies at the first later step that it matches.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Steps:
         self._is_dead = False
 
     def step(self, what: str = "") -> None:
-        """Comes by a step, named like `link PATH PATH`; `at` may be a pattern that it matches."""
+        """Counts a step, named like `link PATH PATH`. `at` may be a pattern of such names."""
         if self._is_dead:
             raise DriverDiedError
         self.count += 1
@@ -121,7 +121,7 @@ _patching = threading.Lock()
 
 @contextmanager
 def counted(steps: Steps) -> Iterator[Steps]:
-    """Has all changes of files that this thread, and the threads of its tasks, make go by the steps."""
+    """Counts all changes of files by this thread and by the threads of its tasks as steps."""
     with _patching:
         if not _counting:
             _patches[:] = [
@@ -149,7 +149,7 @@ def _stepping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         if steps is None:
             return original(*arguments, **more)
         steps.step(" ".join((name, *map(str, arguments))))
-        # What is synced here need not outlive this machine.
+        # No real sync: the files need not survive a power loss.
         return None if name == "fsync" else original(*arguments, **more)
 
     return stepped
@@ -185,12 +185,12 @@ def in_process_epochs(
 
 
 def delivered(rows: list[Row]) -> list[tuple[int, int, bytes]]:
-    """The rows for the one task of the source."""
+    """The rows for the single task of the source."""
     return [(0, 0, pickle.dumps(rows))]
 
 
 class Count(KeyedProcessFunction[str, Row, str]):
-    """Counts the records of a key, and says at the end of each 20 ms which came."""
+    """Counts the records of a key, and emits them at the end of each 20 ms."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -212,13 +212,13 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def draw(folder: Path) -> Callable[[Any], None]:
-    """A count with timers and a sum over windows, into files."""
+    """A count with timers and a sum over windows, written to files."""
 
     def drawn(env: Any) -> None:
         strategy = WatermarkStrategy.for_bounded_out_of_orderness(
             Duration.of_millis(10)
         ).with_timestamp_assigner(lambda row, _: row[1])
-        # One subtask reads, so that each key has its records in one order at any parallelism.
+        # With one source subtask, the records of a key have the same order at any parallelism.
         rows = given(env, "rows", strategy).set_parallelism(1)
         keyed = rows.key_by(lambda row: row[0])
         keyed.process(Count()).uid("count").sink_to(files(folder, "counts")).uid("counts")

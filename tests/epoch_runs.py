@@ -162,5 +162,5 @@ class EpochRun:
         )
 
     def close(self) -> None:
-        """Ends the run."""
+        """Closes the tasks."""
         self._epochs.close()

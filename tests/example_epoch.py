@@ -1,4 +1,4 @@
-"""An epoch as listeners hear of it."""
+"""An epoch report as listeners get it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task has counted."""
+"""The metrics of a task."""
 
 from __future__ import annotations
 

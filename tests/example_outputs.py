@@ -1,7 +1,7 @@
-"""The five examples: with which options they are run, and the lines that they print then.
+"""The options and the expected output of the five examples.
 
-Lines of one key and of one side output come in their order; those of others, which may come from another
-subtask, in any.
+Lines of the same key or side output are in order. Lines of different ones may come from different subtasks, in any
+order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
     @property
     def command(self) -> list[str]:
-        """What to give `opchain run`."""
+        """The arguments for `opchain run`."""
         path = str(EXAMPLES / f"{self.name}.py")
         settings = [word for setting in self.settings for word in ("-D", setting)]
         return [path, *settings, *self.arguments]

@@ -1,4 +1,4 @@
-"""One job for every format of files: what is read is written, by several subtasks, through the public API."""
+"""Jobs that write and read files of each format, with several subtasks, through the public API."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def row(number: int) -> Row:
 
 @dataclass(frozen=True)
 class FormatCase:
-    """What reads, what writes, and the record of a number."""
+    """The source, the sink, and a function from a number to a record."""
 
     reads: Any
     writes: Any

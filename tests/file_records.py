@@ -1,4 +1,4 @@
-"""What tests of files share: sources read by any number of subtasks, sinks that write and commit."""
+"""Shared by tests of files: reads sources with any number of subtasks, and writes and commits sinks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Reader(SourceReaderContext):
 
 
 class Subtask:
-    """As much of a runtime context as a file sink asks for."""
+    """The part of a runtime context that a file sink needs."""
 
     def __init__(self, index: int = 0) -> None:
         self.index = index
@@ -53,7 +53,7 @@ class Subtask:
 
 
 def source_of(file_format: FileFormat[Any], *paths: Any, **settings: Any) -> FileSource[Any]:
-    """A source that has was sent."""
+    """A source after pickling, as executors get it."""
     source: FileSource[Any] = pickle.loads(
         pickle.dumps(FileSource(file_format, *paths, **settings))
     )
@@ -121,7 +121,7 @@ def write_file(
 
 
 def sink_to(path: Path | str, writes: BulkWriterFactory[Any] | Encoder[Any]) -> FileSink[Any]:
-    """A sink without buckets that has was sent."""
+    """A sink without buckets after pickling, as executors get it."""
     begin: Any = (
         FileSink.for_row_format if isinstance(writes, Encoder) else FileSink.for_bulk_format
     )

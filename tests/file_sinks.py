@@ -1,4 +1,4 @@
-"""File sinks without a job: written to, committed, looked at."""
+"""Writes and commits file sinks without a job, and shows their files."""
 
 from __future__ import annotations
 

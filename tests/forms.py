@@ -1,8 +1,8 @@
-"""Jobs run in this process, in each of the forms that their code can have.
+"""Runs jobs in this process in each form of their code: interpreted, generated, and generated with inlining.
 
-`run_form` compiles what `draw` draws and runs it; `Ran` has what came out. Records that should be seen go
-to `seen(stream, name)`: a sink that keeps each record with its timestamp and its subtask, in the order of
-arrival. The module is sent by value, so that executors need not find it.
+`run_form` compiles and runs the program of `draw`, and `Ran` has its results. To see the records of a stream, a
+program calls `seen(stream, name)`: a sink that keeps each record with its timestamp and its subtask, in the order of
+arrival. The module is pickled by value, so executors need not import it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 class SeenWriter(SinkWriter[Any]):
-    """Keeps (value, timestamp), and hands all of them over at the end."""
+    """Keeps (value, timestamp) pairs, and returns all of them at the end as committables."""
 
     def __init__(self, name: str, subtask: int) -> None:
         self._name = name
@@ -50,7 +50,7 @@ class SeenWriter(SinkWriter[Any]):
 
 
 class ForgetfulCommitter(Committer):
-    """Leaves the committables where the test finds them: in the outcome."""
+    """Does not commit: the test reads the committables in the outcome of the job."""
 
     def commit(self, committables: Sequence[Any]) -> None:
         pass
@@ -73,7 +73,7 @@ class SeenSink(Sink[Any]):
 
 
 def seen(stream: DataStream[Any], name: str, *, reads_timestamps: bool = True) -> Any:
-    """Puts a sink behind a stream whose records are then `ran.records(name)`."""
+    """Adds a sink to a stream. Its records are `ran.records(name)`."""
     return stream.sink_to(SeenSink(name, reads_timestamps=reads_timestamps)).name(f"seen {name}")
 
 
@@ -157,7 +157,7 @@ def run_form(
 def failure_of(
     draw: Callable[[StreamExecutionEnvironment], Any], form: str = "inlined", **settings: Any
 ) -> BaseException:
-    """What running raises; AssertionError where it raises nothing."""
+    """The error that running raises. Raises AssertionError if there is none."""
     job = job_of(draw, form, **settings)
     try:
         run_in_process(job)
@@ -167,7 +167,7 @@ def failure_of(
 
 
 def notes_of(error: BaseException) -> str:
-    """What was added to an exception, on one line."""
+    """The notes of an exception, on one line."""
     return " | ".join(getattr(error, "__notes__", []))
 
 

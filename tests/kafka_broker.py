@@ -39,7 +39,7 @@ class Kafka:
         return _admin(self.servers)
 
     def topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
-        """Makes a topic, by a name that no other test has."""
+        """Creates a topic with a unique name."""
         from confluent_kafka.admin import NewTopic  # noqa: PLC0415 - it may be missing
 
         name = name or f"topic-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Runs Nexmark queries on small data and reads what they wrote; small data of two kinds."""
+"""Runs Nexmark queries on two kinds of small data, and reads their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are on a plan page, in pixels of the drawing, and what touches what."""
+"""Positions on a plan page, in pixels of the drawing, and overlaps between boxes and arrows."""
 
 from __future__ import annotations
 

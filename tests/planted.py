@@ -1,4 +1,4 @@
-"""Payloads that show whether anything unpickled them: each one makes a folder."""
+"""Pickles that create a folder when they are read, to test that nothing unpickles them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example programs of PyFlink, rewritten to import opchain: nothing of them is kept here.
+"""The example programs of PyFlink, rewritten to import opchain. The repository has no copy of them.
 
 The variable OPCHAIN_PYFLINK_EXAMPLES names the folder `pyflink/examples/datastream` of an unpacked
 apache-flink wheel. Only the root of imports is changed.
@@ -17,7 +17,7 @@ _IMPORT = re.compile(r"^(\s*(?:from|import)\s+)pyflink\b", re.MULTILINE)
 
 
 def examples_folder() -> Path | None:
-    """Where the examples are; None where the variable is not set, or empty."""
+    """The folder of the examples, or None if the variable is not set or empty."""
     folder = os.environ.get(VARIABLE)
     return Path(folder) if folder else None
 
@@ -43,7 +43,7 @@ def rewritten(name: str, into: Path, changes: dict[str, str] | None = None) -> P
 
 
 def command(program: Path, *arguments: str, local: bool) -> list[str]:
-    """What runs a program."""
+    """The command that runs a program."""
     where = ["--local"] if local else []
     return [sys.executable, "-m", "opchain", "run", *where, str(program), *arguments]
 

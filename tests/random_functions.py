@@ -738,7 +738,7 @@ class Writer:
             self._method(f"{name}(self, r, ctx)", {"r": kind, "old": "maybe"}, emitted, old)
             for name, kind in inputs.items()
         ]
-        self._more = (*OF_OBJECTS, *OF_STATE)  # a timer that sets another would fire for ever
+        self._more = (*OF_OBJECTS, *OF_STATE)  # a timer that sets another would fire forever
         if self._is_timed:
             variables = {"timestamp": "int", "old": "maybe"}
             methods.append(self._method("on_timer(self, timestamp, ctx)", variables, emitted, old))

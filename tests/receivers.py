@@ -1,4 +1,4 @@
-"""HTTP servers that take what a job reports: an OTLP receiver that parses protobuf, and one for JSON events."""
+"""HTTP servers for reports of a job: an OTLP receiver that parses protobuf, and a receiver of JSON events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def receiving(take: Callable[[str, bytes], None]) -> Iterator[str]:
-    """Within the block a server gives the path and body of each POST to a function; gives its address."""
+    """Runs a server that passes path and body of each POST request to a function. Yields the address of the server."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -42,7 +42,7 @@ def receiving(take: Callable[[str, bytes], None]) -> Iterator[str]:
 
 
 class OtlpReceiver:
-    """What came to an OTLP receiver.
+    """The data that an OTLP receiver got.
 
     Attributes:
         points: The last value of each metric, by its name and its attributes.
@@ -91,7 +91,7 @@ def _pair(item: Any) -> tuple[str, str]:
 
 
 class JsonReceiver(list[dict[str, Any]]):
-    """The JSON values that came."""
+    """The received JSON values."""
 
     def take(self, _path: str, body: bytes) -> None:
         self.append(json.loads(body))

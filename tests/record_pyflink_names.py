@@ -1,4 +1,4 @@
-"""Records what PyFlink has: its modules, their names and the signatures of these.
+"""Records the modules of PyFlink with their names and signatures.
 
 Run it with the Python of an environment that holds PyFlink 2.3, in the root of the project:
 

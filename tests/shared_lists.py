@@ -1,4 +1,4 @@
-"""Lists that stay the same object when the functions that hold them are copied within the process."""
+"""Lists that stay the same object if a function with a reference to them is pickled and unpickled in this process."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ class DeltaTable(Output):
 class _MySqlSession:
     """A connection to the simulated database: what JdbcSink needs of pymysql's Connection and Cursor.
 
-    The server ends a session that holds a lock which another one wants, as after MySQL's time-out for idle sessions.
+    The server ends a session that holds a lock which another one wants, as after MySQL's timeout for idle sessions.
     """
 
     def __init__(self, database: MySql) -> None:

@@ -1,4 +1,4 @@
-"""Starts what most tests of opchain start in Spark; the CI keeps the classes that Java loads for it."""
+"""Starts the parts of Spark that most tests use. CI archives the classes that Java loads for it."""
 
 import tempfile
 

@@ -1,4 +1,4 @@
-"""The state backends that tests run with."""
+"""The state backends for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A terminal that tests can look at."""
+"""A simulated terminal whose content tests can read."""
 
 from __future__ import annotations
 

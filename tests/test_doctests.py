@@ -38,7 +38,7 @@ RULES = [f"opchain.compiler.codegen.rules.{name}" for name in RULE_NAMES]
 def change(
     rule: str, draw: Callable[..., Any], *, vertex: int = 0, mode: str = "STREAMING"
 ) -> None:
-    """Prints which lines of generated code are others with a rewrite rule: comments, counters and fallbacks apart.
+    """Prints the lines of generated code that a rewrite rule changes, without comments, counters and fallbacks.
 
     `draw` gets a stream: `numbers` or `lines`, as its argument is called.
     """

@@ -1,7 +1,7 @@
 """Defaults of PyFlink 2.3's DSL, and its connectors' names.
 
-tests/test_datastream_names.py holds names and parameters; here is what a call means that leaves a
-parameter out. Where PyFlink's default is None and stands for "none given", ours may be None too.
+tests/test_pyflink_names.py compares names and parameters. This module compares the defaults of parameters. If
+PyFlink's default is None and means "not given", ours may be None, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/faults.md names tests that there are."""
+"""docs/faults.md names existing files and tests."""
 
 from __future__ import annotations
 

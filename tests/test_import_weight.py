@@ -1,4 +1,4 @@
-"""What an import costs, counted in modules: time would depend on the machine."""
+"""The cost of imports, as the number of modules. Time would depend on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The import law, read from the source of every module."""
+"""Rules about imports between modules, checked in the source of every module."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def imports(path: Path, *, at_import_time: bool) -> Iterator[str]:
 
 
 def half(path: Path) -> str:
-    """The part of the house whose law a module is under."""
+    """The part of the project whose import rules apply to a module."""
     where = path.relative_to(ROOT).as_posix()
     return "runtime/spark" if where.startswith("runtime/spark/") else where.split("/")[0]
 

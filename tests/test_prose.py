@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("compiler", "runtime", "examples", "benchmarks")
+FOLDERS = (
+    *("compiler", "runtime", "examples", "benchmarks", "tests/browser", "tests/compiler"),
+    *("tests/conformance", "tests/differential", "tests/docs", "tests/examples"),
+    *("tests/properties", "tests/pyflink_behaviour"),
+)
 LONGEST_SENTENCE = 45
 """Words in a sentence of a page; the guide says 25."""
 

@@ -51,7 +51,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(chromium: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens HTML as a file. The test fails if a page reports an error, or loads or asks anything.
+    """Opens HTML as a file. The test fails if the page reports an error, loads anything, or opens a dialog.
 
     With `is_held=True` the page is not drawn yet, and is when its `releaseLayout()` is called.
     """

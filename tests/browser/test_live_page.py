@@ -1,4 +1,4 @@
-"""The page of a running job in a browser: numbers come by themselves, and stop when the job does."""
+"""The page of a running job in a browser. It updates its numbers until the job ends."""
 
 from __future__ import annotations
 

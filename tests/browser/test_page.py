@@ -1,4 +1,4 @@
-"""What a plan page does when it is clicked, typed at, printed, framed, or shown in the dark."""
+"""A plan page in a browser: mouse, keyboard, print, frames and dark mode."""
 
 from __future__ import annotations
 

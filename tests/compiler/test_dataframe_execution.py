@@ -1,4 +1,4 @@
-"""Programs with DataFrames compile and are planned without Spark; where they cannot run they are refused."""
+"""Programs with DataFrames can be compiled and planned without Spark. Running them in process is refused."""
 
 from __future__ import annotations
 

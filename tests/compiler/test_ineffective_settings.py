@@ -1,4 +1,4 @@
-"""Each configuration key, in a job that runs: what is set is observed, or is refused, or a warning names it."""
+"""Each configuration key changes a running job, or is refused, or causes a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unbounded jobs in this process: which settings bring epochs, and what is said where a source has no positions."""
+"""Unbounded jobs in this process: settings that enable epochs, and warnings for sources without positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles what Flink compiled, and compares everything that it recorded.
+"""Compiles pipelines that Flink compiled, and compares the results.
 
     python tests/conformance/check.py FILE [--show N]
 
@@ -43,7 +43,7 @@ def vectors(path: Path) -> Iterator[Vector]:
 
 
 def check_vector(vector: Vector) -> list[str]:
-    """What differs for one vector; empty where all is equal. Never raises."""
+    """The differences of one vector; empty if all is equal. Never raises an error."""
     try:
         return list(_check(vector["spec"], vector["expected"]))
     except UnknownPartError as unknown:

@@ -1,4 +1,4 @@
-"""What differs between what Flink gave and what we give, told by path: `vertices[2].name`."""
+"""The differences between Flink's result and ours, each with its path, such as `vertices[2].name`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the vectors' operators do: nothing worth mentioning. It is their graph that is compared.
+"""The functions of the vectors' operators. They do nothing, because only the graphs are compared.
 
 The names of classes count where Flink shows them: a window's description names its function.
 """

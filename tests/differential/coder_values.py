@@ -1,4 +1,4 @@
-"""Types and values of which the coders of PyFlink are asked what they make of them.
+"""Types and values, to record how the coders of PyFlink convert them.
 
     <python of PyFlink> tests/differential/coder_values.py
 

@@ -1,4 +1,4 @@
-"""Records what PyFlink gives for every program of the suite. Run it with PyFlink's own Python:
+"""Records PyFlink's results of every program of the suite. Run it with PyFlink's own Python:
 
     PATH=<pyflink environment>/bin:$PATH python tests/differential/record.py [--all]
 

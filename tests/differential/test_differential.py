@@ -1,6 +1,6 @@
-"""Every recorded program gives under opchain what it gave under PyFlink 2.3.
+"""Every recorded program has the same results under opchain as under PyFlink 2.3.
 
-record.py records what PyFlink gives; docs/reference/pyflink.md says why the programs listed here differ.
+record.py records PyFlink's results. docs/reference/pyflink.md gives the reasons for the programs listed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The generated pages of the reference say what the code says."""
+"""The generated pages of the reference are up to date with the code."""
 
 from __future__ import annotations
 

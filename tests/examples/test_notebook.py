@@ -1,4 +1,4 @@
-"""The example notebook, and what a kernel shows of failures and interrupts; a real kernel runs them."""
+"""The example notebook, and failures and interrupts in a notebook, with a real kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch mode: whatever folds the records of a key folds them in the order of time, wherever they come from."""
+"""In batch mode, reduces and windows get the records of a key in the order of time, from all subtasks."""
 
 from __future__ import annotations
 

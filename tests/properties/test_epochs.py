@@ -1,4 +1,4 @@
-"""A job that is stopped and restored does what one does that never stopped; at any parallelism."""
+"""A job that is stopped and restored has the results of a job that never stopped, at any parallelism."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Record = tuple[int, int, int]
 
 
 class Mixed(KeyedProcessFunction[int, Record, Any]):
-    """All kinds of state, timers of both clocks, and what fires says what it sees."""
+    """Uses all kinds of state and both kinds of timers. Its results show the state."""
 
     def open(self, runtime_context: Any) -> None:
         get = runtime_context
@@ -184,7 +184,7 @@ def test_tasks_that_move_between_processes_give_the_same_results(
 
 
 def in_order(lists: list[list[tuple[int, int]]]) -> list[list[Record]]:
-    """The same with times that never fall, so that nothing depends on who reads what first."""
+    """The same records with increasing times, so the result does not depend on the order of reading."""
     times = iter(sorted(time for records in lists for _, time in records))
     return numbered([[(key, next(times)) for key, _ in records] for records in lists])
 

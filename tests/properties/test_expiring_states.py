@@ -1,4 +1,4 @@
-"""States with a time to live do the same in each form of a program, by a clock that the records move."""
+"""States with a time to live behave the same in each form of a program. The records move the clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TTL = 10
 
 
 class Clock:
-    """The time, which moves by a step each time that it is read."""
+    """A clock that advances by one step at each read."""
 
     now = 0
     step = 0

@@ -1,4 +1,4 @@
-"""Random chains give the same with generated code, with inlining off, and interpreted."""
+"""Random chains have the same results interpreted, generated, and generated without inlining."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Route(ProcessFunction[int, int]):
 
 
 class Reused:
-    """Returns one list again and again: what copying outputs are for."""
+    """Returns the same list repeatedly, so outputs must copy it."""
 
     def __init__(self) -> None:
         self.row = [0, 0]

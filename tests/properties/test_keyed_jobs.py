@@ -64,7 +64,7 @@ class CountAndFlush(KeyedProcessFunction[Any, Any, Any]):
 
 
 class PlainCount(KeyedProcessFunction[Any, Any, Any]):
-    """No timers: everything downstream of is written into the loop."""
+    """Has no timers, so all downstream operators are inlined into the loop."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count"))

@@ -1,4 +1,4 @@
-"""Random functions give the same inlined, generated and interpreted: records, order, counters and errors.
+"""Random functions have the same records, order, counters and errors interpreted, generated and inlined.
 
 `OPCHAIN_PROGRAMS` says how many programs there are, `OPCHAIN_SEED` which is the first.
 """

@@ -1,4 +1,4 @@
-"""Random jobs give what a model of them gives, in every form, batch size and attempt."""
+"""Random jobs have the results of their model, in every form, batch size and attempt."""
 
 from __future__ import annotations
 

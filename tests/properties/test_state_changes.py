@@ -1,4 +1,4 @@
-"""Operators started from a snapshot and the changes behind it continue as the one that never stopped."""
+"""Operators restored from a snapshot and incremental snapshots continue like operators that never stopped."""
 
 from __future__ import annotations
 

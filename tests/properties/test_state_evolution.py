@@ -1,4 +1,4 @@
-"""A job that resumes from a checkpoint with states that are not what was saved."""
+"""A job resumes from a checkpoint whose states differ from those of the program."""
 
 from __future__ import annotations
 

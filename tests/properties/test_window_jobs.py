@@ -1,8 +1,8 @@
 """Windows in whole jobs: any parallelism, watermarks anywhere, batches of any size, both modes, all forms.
 
-Which records are late depends on when watermarks of all channels have come, so the definition is asked
-record by record: a function in front of the window, in the same task, writes down the watermark that it
-sees. From that follows exactly which windows a record is in, and which records are late.
+Which records are late depends on the arrival of watermarks from all channels. Therefore a function before the window, in
+the same task, adds the current watermark to each record. The model computes from it the windows of the record, and
+whether it is late.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class AsTheRecordSays(WatermarkGenerator):
 
 
 class WriteWatermark(KeyedProcessFunction):
-    """Puts the watermark that a record finds in the place of the one that it brings."""
+    """Replaces the watermark in a record by the current watermark of the task."""
 
     def process_element(self, value: Record, ctx: Any) -> Iterator[Any]:
         yield (*value[:3], ctx.timer_service().current_watermark())
@@ -377,7 +377,7 @@ def test_count_windows_fire_when_they_are_full(
 
 
 class TickingClock(SteppedClock):
-    """A millisecond passes whenever somebody looks."""
+    """A clock that advances by one millisecond at each read."""
 
     def current_processing_time(self) -> int:
         self.advance(1)

@@ -1,9 +1,9 @@
-"""Window operators against the definition of their windows, written down as slowly as it reads.
+"""Compares window operators with a simple, slow model of their definition.
 
-Streams are out of order, watermarks stand anywhere, and lateness may be allowed. A model decides for each
-record which windows hold it and which of these are over; the operators give the same records in the
-same order. The order of what fires at one watermark is fixed where ends differ, and where windows are
-the same for all keys; sessions that end together may come in any order.
+Streams are out of order, with watermarks at any place, and lateness may be allowed. The model finds the windows of each
+record and whether they have ended. The operators emit the same records in the same order. The order of windows that
+fire at the same watermark is defined if their ends differ, or if all keys have the same windows. Sessions with the same
+end may fire in any order.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _unwrapped(fired: Any, timestamp: int | None, shape: str, late_at: int | Non
 
 
 def model(elements: list[Record | int], pace: Pace, lateness: int) -> Seen:
-    """What the definition says."""
+    """The results by the definition."""
     seen = Seen()
     watermark = BEGINNING
     contents: dict[tuple[int, int], dict[str, list[Record]]] = {}
@@ -277,7 +277,7 @@ def gap_of(record: Record) -> int:
 
 
 def session_model(elements: list[Record | int], lateness: int, gap: Any) -> Seen:
-    """What the definition says; elements of a session as a sorted tuple."""
+    """The results by the definition. Elements of a session are a sorted tuple."""
     seen = Seen()
     watermark = BEGINNING
     sessions: dict[str, list[Session]] = {}

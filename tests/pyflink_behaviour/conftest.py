@@ -14,7 +14,7 @@ def environment(parallelism: int = 2) -> StreamExecutionEnvironment:
 
 @pytest.fixture
 def env() -> StreamExecutionEnvironment:
-    """Runs in process, two subtasks each."""
+    """An environment that runs jobs in process with parallelism 2."""
     return environment()
 
 

@@ -30,7 +30,7 @@ LONG = Time.seconds(60)
 
 
 class Doubled(AsyncFunction):
-    """Answers the sooner the greater the number is."""
+    """Answers sooner for greater numbers."""
 
     async def async_invoke(self, value: int) -> list[int]:
         for _ in range(50 - value):

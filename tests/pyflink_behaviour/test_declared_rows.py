@@ -1,4 +1,4 @@
-"""What functions return is a Row where a row is declared, whatever it was."""
+"""Results of functions with a declared row type become Rows."""
 
 from __future__ import annotations
 

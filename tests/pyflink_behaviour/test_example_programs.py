@@ -1,7 +1,7 @@
-"""PyFlink's example programs print here what they print under Flink.
+"""PyFlink's example programs print the same with opchain as with Flink.
 
-What they print was worked out from Flink's semantics: counts, sums of 32-bit floats, the bounds of
-windows. They are not part of this repository; see pyflink_examples.
+The expected output follows from Flink's semantics: counts, sums of 32-bit floats, the bounds of
+windows. The programs are not part of this repository; see pyflink_examples.
 """
 
 from __future__ import annotations

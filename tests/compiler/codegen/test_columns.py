@@ -1,4 +1,4 @@
-"""Tuples that are sent field by field, and dictionaries that are sent as JSON. Nobody can tell."""
+"""Tuples that are sent field by field, and dictionaries that are sent as JSON. Results do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that each kind of operator becomes; that they do the same as its class is tests/properties."""
+"""The generated lines of each kind of operator. tests/properties compares their results with interpreted code."""
 
 from __future__ import annotations
 

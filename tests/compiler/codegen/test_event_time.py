@@ -1,4 +1,4 @@
-"""The lines that give timestamps; what they do is tests/runtime/operators/test_timestamps_watermarks.py."""
+"""The generated lines for timestamps. tests/runtime/operators/test_timestamps_watermarks.py tests their effect."""
 
 from __future__ import annotations
 

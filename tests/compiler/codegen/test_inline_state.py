@@ -1,4 +1,4 @@
-"""Calls of state handles become look-ups, and nothing else can be seen of it."""
+"""Calls of state handles become dictionary lookups in generated code, without another visible change."""
 
 from __future__ import annotations
 

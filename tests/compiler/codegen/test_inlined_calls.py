@@ -1,4 +1,4 @@
-"""What inlined functions are given, and what their variables are, must be as Python has it."""
+"""Inlined functions have the arguments and variables that a Python call would have."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Hoarder:
-    """A function that returns one list again and again."""
+    """A function that returns one list repeatedly."""
 
     def __init__(self) -> None:
         self.hoard: list[int] = []

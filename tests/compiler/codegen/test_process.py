@@ -1,4 +1,4 @@
-"""The shape of what is generated for process functions; what it does is tests/properties."""
+"""The generated code for process functions. tests/properties compares its results with interpreted code."""
 
 from __future__ import annotations
 

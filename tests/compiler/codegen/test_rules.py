@@ -1953,7 +1953,7 @@ class WithOwner(list[int]):
 
 
 class Gathering(FlatMapFunction[Any, Any]):
-    """Keeps values in attributes, and sets one of them again and again."""
+    """Keeps values in attributes, and sets one of them repeatedly."""
 
     def __init__(self, kind: Any) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""What is sent beside records: timestamps or none. Nobody can tell."""
+"""Timestamps are sent with records only if an operator reads them. Results do not change."""
 
 from __future__ import annotations
 

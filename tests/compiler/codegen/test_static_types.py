@@ -1,4 +1,4 @@
-"""What is known of types is so, and nothing is known of what could be anything."""
+"""Types that the compiler infers are correct, and it infers no type for values that could have any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of generated code; that it does the same as interpreted code is tests/properties."""
+"""The generated code of vertices. tests/properties compares its results with interpreted code."""
 
 from __future__ import annotations
 

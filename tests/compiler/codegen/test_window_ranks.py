@@ -1,4 +1,4 @@
-"""Windows whose records are compared: what a window does not read, and comparisons that are no minimum or maximum."""
+"""Windows that keep their greatest records: fields that they do not read, and comparisons that are not min or max."""
 
 from __future__ import annotations
 

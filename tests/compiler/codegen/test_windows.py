@@ -1,4 +1,4 @@
-"""The lines for windows; that they do what the operator does is tests/properties/test_window_jobs.py."""
+"""The generated lines for windows. tests/properties/test_window_jobs.py compares their results with the operator's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command shares: how it refuses, where its options end, its examples, completion, settings, `new`."""
+"""Shared by all commands: errors, the end of options, examples, completion and settings; and the command `new`."""
 
 from __future__ import annotations
 

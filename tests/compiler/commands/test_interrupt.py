@@ -1,4 +1,4 @@
-"""What is said and done on Ctrl-C; tests/spark/test_interrupted_run.py does it to real processes."""
+"""The effect of Ctrl-C on running jobs. tests/spark/test_interrupted_run.py sends it to real processes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EndsWithCheckpoint(JobRun):
         raise RuntimeError("stopped")
 
     def resume_hint(self) -> str:
-        return "started again, it goes on from chk-3"
+        return "started again, it resumes from chk-3"
 
 
 def test_ctrl_c_prints_the_checkpoint_from_which_a_job_can_resume(capsys: Any) -> None:
@@ -89,7 +89,7 @@ def test_ctrl_c_prints_the_checkpoint_from_which_a_job_can_resume(capsys: Any) -
     assert ended.value.code == INTERRUPTED
     assert capsys.readouterr().err.splitlines() == [
         "opchain: interrupted; cancelled: 'visits'",
-        "opchain: job 'visits': started again, it goes on from chk-3",
+        "opchain: job 'visits': started again, it resumes from chk-3",
     ]
 
 

@@ -43,7 +43,7 @@ def test_checked_function_accepts_a_callable_if_callables_are_allowed() -> None:
 
 
 class WithoutContext(ProcessFunction[Any, Any]):
-    """Its method has too few parameters."""
+    """A function whose method has too few parameters."""
 
     def process_element(self, value: Any) -> Any:  # type: ignore[override]
         yield value

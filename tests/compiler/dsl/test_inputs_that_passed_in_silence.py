@@ -1,4 +1,4 @@
-"""Mistakes in programs that were found late, or not at all: each is refused or warned of, with operator and line."""
+"""Common mistakes in programs: each is an error or a warning that names the operator and the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `to_dataframe` asks for and takes from a program; that it runs is tests/spark/test_dataframe_output.py."""
+"""The requirements of `to_dataframe`, and the operators that it takes. tests/spark/test_dataframe_output.py runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `to_dataframe` asks of an unbounded stream; that it runs is tests/spark/streaming/test_committed_records.py."""
+"""The requirements of `to_dataframe` of unbounded streams. tests/spark/streaming/test_committed_records.py runs it."""
 
 from __future__ import annotations
 

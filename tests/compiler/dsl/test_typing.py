@@ -1,4 +1,4 @@
-"""What mypy --strict, and so an editor, makes of programs: right ones pass, mistakes are found."""
+"""mypy --strict, and so an editor, accepts correct programs and finds mistakes."""
 
 from __future__ import annotations
 

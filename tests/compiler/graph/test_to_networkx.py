@@ -1,4 +1,4 @@
-"""The graphs as users get them, for networkx."""
+"""The networkx graphs of the public API."""
 
 from __future__ import annotations
 

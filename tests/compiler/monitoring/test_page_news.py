@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def words(
     tmp_path: Path, fail: bool = False
 ) -> tuple[Any, EpochHistory, StartedJob, threading.Event]:
-    """An unbounded job whose epochs a test runs, and which ends when it is let go."""
+    """An unbounded job whose epochs a test runs. It ends when the test sets the event."""
     epochs = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
     history = EpochHistory(epochs.job)
     let_go = threading.Event()

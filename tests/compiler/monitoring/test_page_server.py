@@ -1,4 +1,4 @@
-"""What the server of plan pages answers; tests/browser/test_live_page.py has a browser ask it."""
+"""The HTTP responses of the server of plan pages. tests/browser/test_live_page.py uses it with a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One row per rule: a link that breaks it, and no other, with the reason that the user reads."""
+"""One case per rule: an edge that breaks only this rule, with the reason that the user reads."""
 
 from __future__ import annotations
 

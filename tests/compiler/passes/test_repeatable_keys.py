@@ -1,4 +1,4 @@
-"""Which key selectors may be called again for a record, and that others are called once."""
+"""Key selectors that may be called repeatedly for a record. All others are called once."""
 
 from __future__ import annotations
 

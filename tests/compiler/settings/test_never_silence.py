@@ -1,4 +1,4 @@
-"""What is set has its effect, or is refused, or a job that starts says that it does nothing: never silence."""
+"""Every setting has an effect, or is refused, or causes a warning when a job starts."""
 
 from __future__ import annotations
 
@@ -176,8 +176,7 @@ def test_a_job_in_process_warns_of_settings_that_only_spark_uses(
     assert "pipeline.jars = file:///somewhere/a.jar (the job runs in this process" in told
 
 
-# Each method that sets something, with arguments that set something else than the default. None: it takes a default
-# back, or what it sets is looked at by tests of its own.
+# Each setter, with arguments that differ from the default. None: the setter restores a default, or has its own tests.
 SETTERS: dict[str, Callable[[Any], Any] | None] = {
     "env.register_collect_iterator": None,
     "env.add_epoch_listener": lambda env: env.add_epoch_listener(print),
@@ -375,8 +374,8 @@ BUILDERS: dict[str, Callable[[], Any]] = {
     "compaction": lambda: FileCompactStrategy.builder().enable_compaction_on_checkpoint(1),
 }
 
-# Each method of a builder that sets something, with arguments that set something else than the default. None: it
-# takes a default back, or the builder has to have something else for it.
+# Each setter of a builder, with arguments that differ from the default. None: the setter restores a default, or needs
+# another setter.
 BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
     "file_sink.with_bucket_check_interval": (7,),
     "file_sink.with_bucket_assigner": (BucketAssigner.base_path_bucket_assigner(),),
