@@ -173,7 +173,7 @@ def test_control_c_finishes_the_epoch_and_says_where_the_job_resumes(
     os.killpg(process.pid, signal.SIGINT)
     line = process.stderr.readline()
     while "stops after the current epoch; press Ctrl-C again" not in line:
-        assert line, "it ended without a word"
+        assert line, "it ended silently"
         line = process.stderr.readline()
     assert output_of(tmp_path) == []
     (tmp_path / "go").touch()

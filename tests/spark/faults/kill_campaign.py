@@ -47,7 +47,7 @@ MOST_S_PER_KILL = 15
 """A round does not wait longer for the processes that it wants to kill."""
 
 FROZEN_S = (0.5, 12.0)
-"""The network time-out of the cluster is 10 s: some executors are declared lost before they wake."""
+"""The network timeout of the cluster is 10 s: some executors are declared lost before they wake."""
 
 LOCAL = "local[2,100]"
 OPTIONS = (

@@ -373,7 +373,7 @@ def test_a_refused_start_ends_its_readers_and_leaves_no_folder(
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(60)
-    assert not reader.is_alive(), "the reader waits for ever"
+    assert not reader.is_alive(), "the reader waits forever"
     assert len(failed) == 1
     assert sorted(temporary.iterdir()) == before
 
