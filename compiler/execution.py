@@ -46,7 +46,7 @@ def positions_needed_by(job: JobProgram) -> str | None:
     for vertex in job.vertices:
         for operator in vertex.all_operators:
             if getattr(getattr(operator.spec, "source", None), "needs_positions", False):
-                return f"'{operator.name}' ({operator.call_site})"
+                return operator.label
     return None
 
 
@@ -113,8 +113,7 @@ def refuse_dataframes(job: JobProgram, why: str) -> None:
             end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
             if isinstance(end, (SparkRowSource, ArrowSink)):
                 raise UnsupportedFeatureError(
-                    f"'{operator.name}' ({operator.call_site}) is {end!r}, which only a job on Spark can "
-                    f"have, and {why}"
+                    f"{operator.label} is {end!r}, which only a job on Spark can have, and {why}"
                 )
 
 
@@ -235,7 +234,7 @@ def _look_at_running_sources(job: JobProgram) -> None:
         UnsupportedFeatureError: A SourceFunction is unbounded.
     """
     for operator in job.running_sources:
-        where = f"'{operator.name}' ({operator.call_site})"
+        where = operator.label
         if getattr(operator.spec.function, "is_bounded", None) is False:  # type: ignore[attr-defined]
             raise UnsupportedFeatureError(
                 f"{where} is a SourceFunction that never ends. It has no positions, from which Spark could resume it: "

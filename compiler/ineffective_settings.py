@@ -248,7 +248,7 @@ def _of_operators(plan: Plan) -> Iterator[str]:
     for vertex in required(plan.job_graph).vertices:
         for operator in vertex.operators:
             node = operator.node
-            where = f"of '{node.name}' ({node.call_site})"
+            where = f"of {node.label}"
             is_head = operator is vertex.head
             if not is_head and node.max_parallelism not in (
                 UNSET,

@@ -191,7 +191,7 @@ def _is_reason(because: str, cuts: Sequence[PlannedEdge]) -> bool:
 
 
 def _named(up: PlannedOperator, down: PlannedOperator) -> str:
-    return f"'{up.name}' ({up.call_site}) to '{down.name}' ({down.call_site})"
+    return f"{up.label} to {down.label}"
 
 
 def _message(what: str, plan: JobPlan, cuts: Sequence[PlannedEdge] = ()) -> str:

@@ -233,7 +233,7 @@ def _states_of(
         return states_when_opened(job, task, operator.index)
     except Exception as error:  # noqa: BLE001 - open() of a function may raise anything
         note(
-            f"'{operator.name}' ({operator.call_site}) could not be opened here "
+            f"{operator.label} could not be opened here "
             f"({type(error).__name__}: {error}): the types of its states are not compared"
         )
         return ()

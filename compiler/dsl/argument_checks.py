@@ -115,9 +115,8 @@ def checked_stream(stream: Any, kind: type[Any], of: Stream[Any], call: str) -> 
     if found.get_execution_environment() is not of.get_execution_environment():
         mine, other = of.transformation, found.transformation
         raise GraphError(
-            f"{at_call(call)}: '{other.name}' ({other.call_site}) belongs to another "
-            f"StreamExecutionEnvironment than '{mine.name}' ({mine.call_site}); "
-            "make both streams from one environment"
+            f"{at_call(call)}: {other.label} belongs to another "
+            f"StreamExecutionEnvironment than {mine.label}; make both streams from one environment"
         )
     return stream
 
@@ -205,7 +204,7 @@ def batches_spec(
     record_type = declared_type(source)
     if record_type is None:
         raise GraphError(
-            f"{at_call(call)}: '{source.name}' ({source.call_site}) has no declared record type, "
+            f"{at_call(call)}: {source.label} has no declared record type, "
             f"which Arrow batches need: declare it, as in map(f, "
             f"output_type=Types.ROW_NAMED(...)), or use lists"
         )

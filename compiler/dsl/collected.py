@@ -101,8 +101,7 @@ class CloseableIterator(Generic[T]):
     def _started(self) -> Iterator[T]:
         if self._client is None:
             raise GraphError(
-                f"'{self.sink.name}' ({self.sink.call_site}): its job has not been started; "
-                f"call env.execute_async() before reading the records"
+                f"{self.sink.label}: its job has not been started; call env.execute_async() before reading the records"
             )
         client: JobRun = self._client  # type: ignore[assignment]  # there is no other kind of client
         records = client.collected(str(self.sink.uid))

@@ -133,8 +133,7 @@ class BroadcastConnectedStream(Generic[T1, T2]):
         if is_keyed_function is not (stream.state_key is not None):
             fitting = kinds[stream.state_key is not None].__name__
             raise TypeError(
-                f"{at_call('process')}: '{stream.transformation.name}' "
-                f"({stream.transformation.call_site}) is a stream "
+                f"{at_call('process')}: {stream.transformation.label} is a stream "
                 f"{'with' if stream.state_key is not None else 'without'} key and takes a "
                 f"{fitting}, not {type(func).__name__}"
             )
@@ -205,8 +204,7 @@ class ConnectedStreams(Generic[T1, T2]):
             if stream.state_key is None:
                 raise GraphError(
                     f"{at_call('process')}: {type(func).__name__} is a KeyedCoProcessFunction, but "
-                    f"input {number}, '{stream.transformation.name}' "
-                    f"({stream.transformation.call_site}), has no key; call key_by() on both inputs, "
+                    f"input {number}, {stream.transformation.label}, has no key; call key_by() on both inputs, "
                     "or write a CoProcessFunction"
                 )
         return self._processed(KeyedCoProcessSpec(func), output_type, "process")

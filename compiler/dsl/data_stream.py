@@ -97,7 +97,7 @@ class DataStreamSink(Generic[T]):
         self.transformation = transformation
 
     def __repr__(self) -> str:
-        return f"<DataStreamSink '{self.transformation.name}' ({self.transformation.call_site})>"
+        return f"<DataStreamSink {self.transformation.label}>"
 
     def name(self, name: str) -> DataStreamSink[T]:
         """Names the sink, in the plan, the logs and the metrics."""
@@ -184,8 +184,7 @@ class DataStream(Stream[T]):
         def __getattr__(self, name: str) -> Any:
             if name in _ON_KEYED_STREAMS:
                 raise AttributeError(
-                    f"{at_call(name)}: '{self.transformation.name}' "
-                    f"({self.transformation.call_site}) has no key, but {name}() needs one; call "
+                    f"{at_call(name)}: {self.transformation.label} has no key, but {name}() needs one; call "
                     f"key_by() first",
                     name=None,  # so Python does not propose a similar name
                 )
@@ -430,14 +429,12 @@ class DataStream(Stream[T]):
         if not isinstance(transformation, OperatorTransformation):
             raise GraphError(
                 f"{at_call('get_side_output')}: side outputs belong to operators, but "
-                f"'{transformation.name}' ({transformation.call_site}) is not an operator; call "
-                f"get_side_output() on the operator itself"
+                f"{transformation.label} is not an operator; call get_side_output() on the operator itself"
             )
         known = transformation.requested_side_outputs.setdefault(output_tag.tag_id, output_tag)
         if known.type_info != output_tag.type_info:
             raise GraphError(
-                f"{at_call('get_side_output')}: '{transformation.name}' "
-                f"({transformation.call_site}) already has a side output '{output_tag.tag_id}' of "
+                f"{at_call('get_side_output')}: {transformation.label} already has a side output '{output_tag.tag_id}' of "
                 f"type {known.type_info!r}, not {output_tag.type_info!r}; use one OutputTag for both"
             )
         return self._stream_of(

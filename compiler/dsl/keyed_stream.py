@@ -84,7 +84,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
 
     def __repr__(self) -> str:
         (source,) = self.transformation.inputs
-        return f"<KeyedStream of '{source.name}' ({source.call_site}), key_by ({self.transformation.call_site})>"
+        return f"<KeyedStream of {source.label}, key_by ({self.transformation.call_site})>"
 
     @property
     def state_key(self) -> KeyBy:

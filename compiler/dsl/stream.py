@@ -55,10 +55,7 @@ class Stream(Generic[T]):
         self.transformation = transformation
 
     def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} of '{self.transformation.name}' "
-            f"({self.transformation.call_site})>"
-        )
+        return f"<{type(self).__name__} of {self.transformation.label}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the call site, the type, and a picture of the program up to here."""
@@ -257,7 +254,7 @@ class Stream(Generic[T]):
             spec, GUARDED_KINDS
         ):
             raise UnsupportedFeatureError(
-                f"{at_call('on_error')}: '{transformation.name}' ({transformation.call_site}) calls no function with "
+                f"{at_call('on_error')}: {transformation.label} calls no function with "
                 "single records; catch the exception in the function, or call on_error() on a map() before it"
             )
         transformation.spec = spec if policy == "fail" else GuardedSpec(spec, policy)
@@ -277,8 +274,7 @@ def set_uid(transformation: Transformation, uid: str) -> None:
     """Sets a uid, which must be a non-empty string."""
     if not checked(uid, str, "uid", "the uid"):
         raise ValueError(
-            f"{at_call('uid')}: the uid of '{transformation.name}' "
-            f"({transformation.call_site}) is empty; give a name that is unique in the program"
+            f"{at_call('uid')}: the uid of {transformation.label} is empty; give a name that is unique in the program"
         )
     transformation.uid = uid
 

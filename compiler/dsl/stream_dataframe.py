@@ -53,7 +53,7 @@ def streaming_dataframe(
     """Adds the sink to the program and returns the DataFrame; see `DataStream.to_dataframe`."""
     environment, source = stream.get_execution_environment(), stream.transformation
     settings = environment.program().settings
-    where = f"'{source.name}' ({source.call_site})"
+    where = source.label
     if settings.target == "local":
         raise UnsupportedFeatureError(
             f"{at_call(_CALL)}: a DataFrame of {where} needs a job on Spark, but this job runs "
@@ -132,7 +132,7 @@ def _folder(source: Transformation, path: str | None, checkpoints: str | None) -
         return ""
     if source.uid is None:
         raise GraphError(
-            f"{at_call(_CALL)}: '{source.name}' ({source.call_site}) has no uid; a job resumed "
+            f"{at_call(_CALL)}: {source.label} has no uid; a job resumed "
             f"from a checkpoint needs it to find the DataFrame's files again: call uid(), or "
             f"pass a path"
         )
@@ -169,7 +169,7 @@ def dataframe_of_stream(
     if schema is None:
         if record_type is None:
             raise GraphError(
-                f"{at_call(call)}: '{source.name}' ({source.call_site}) has no declared record "
+                f"{at_call(call)}: {source.label} has no declared record "
                 f"type: pass a schema, or declare the type, as in map(f, "
                 f"output_type=Types.ROW_NAMED(...))"
             )
@@ -181,8 +181,7 @@ def dataframe_of_stream(
         return streaming_dataframe(stream, sink, path, options or {})
     if path is not None or options is not None:
         raise GraphError(
-            f"{at_call(call)}: '{source.name}' ({source.call_site}) is bounded, so its DataFrame "
-            f"needs no files: remove path and options"
+            f"{at_call(call)}: {source.label} is bounded, so its DataFrame needs no files: remove path and options"
         )
     program = environment.detached_program(_end(stream, sink))
     if interception.job_intercepted(program, call):

@@ -111,12 +111,12 @@ class Transformation:
         _check_int("parallelism", parallelism, self)
         if parallelism < 1 and parallelism != UNSET:
             raise GraphError(
-                f"{self._where()}: parallelism is {parallelism}; it must be at least 1 "
+                f"{self.label}: parallelism is {parallelism}; it must be at least 1 "
                 "(or -1 for the environment's default)"
             )
         if not self.is_parallel and parallelism != 1:
             raise GraphError(
-                f"{self._where()}: parallelism is set to {parallelism}, but this operator is not "
+                f"{self.label}: parallelism is set to {parallelism}, but this operator is not "
                 "parallel and always runs as 1 subtask; remove the setting"
             )
         self.parallelism = parallelism
@@ -127,13 +127,12 @@ class Transformation:
         _check_int("max parallelism", max_parallelism, self)
         if not 1 <= max_parallelism <= MAX_PARALLELISM_LIMIT:
             raise GraphError(
-                f"{self._where()}: max parallelism is {max_parallelism}; "
-                f"it must be between 1 and {MAX_PARALLELISM_LIMIT}"
+                f"{self.label}: max parallelism is {max_parallelism}; it must be between 1 and {MAX_PARALLELISM_LIMIT}"
             )
         # As in Flink, a non-parallel SourceFunction accepts any max parallelism. Only forceNonParallel fixes it to 1.
         if self._is_forced_non_parallel and max_parallelism != 1:
             raise GraphError(
-                f"{self._where()}: max parallelism is set to {max_parallelism}, but this operator "
+                f"{self.label}: max parallelism is set to {max_parallelism}, but this operator "
                 "is not parallel; its max parallelism is 1"
             )
         self.max_parallelism = max_parallelism
@@ -150,11 +149,13 @@ class Transformation:
         """Sets the user-defined operator id: 32 hexadecimal digits."""
         if not isinstance(uid_hash, str) or not _UID_HASH.fullmatch(uid_hash):
             raise GraphError(
-                f"{self._where()}: uid hash is {uid_hash!r}; it must be 32 hexadecimal digits"
+                f"{self.label}: uid hash is {uid_hash!r}; it must be 32 hexadecimal digits"
             )
         self.uid_hash = uid_hash
 
-    def _where(self) -> str:
+    @property
+    def label(self) -> str:
+        """The operator in messages: `'Map' (clicks.py:14)`."""
         return f"'{self.name}' ({self.call_site})"
 
 
@@ -221,7 +222,7 @@ class SinkTransformation(Transformation):
     def set_uid_hash(self, uid_hash: str) -> None:
         """Raises an error: a SinkV2 sink becomes several operators, which cannot share an id."""
         raise GraphError(
-            f"{self._where()}: uid hash {uid_hash!r} is set on a sink of sink_to(), which becomes "
+            f"{self.label}: uid hash {uid_hash!r} is set on a sink of sink_to(), which becomes "
             "several operators; use uid() instead"
         )
 
@@ -303,7 +304,4 @@ class CacheTransformation(_FollowingTransformation):
 
 def _check_int(what: str, value: object, transformation: Transformation) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(
-            f"'{transformation.name}' ({transformation.call_site}): {what} is {value!r}; "
-            "it must be an int"
-        )
+        raise TypeError(f"{transformation.label}: {what} is {value!r}; it must be an int")

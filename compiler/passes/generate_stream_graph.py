@@ -111,8 +111,7 @@ def _translation_order(registered: Sequence[Transformation]) -> list[Transformat
     if not nx.is_directed_acyclic_graph(upstream):
         (reader, writer, *_), *_ = nx.find_cycle(upstream)
         raise StreamGraphError(
-            f"'{reader.name}' ({reader.call_site}) reads its own output "
-            f"through '{writer.name}' ({writer.call_site}); a program must not have cycles"
+            f"{reader.label} reads its own output through {writer.label}; a program must not have cycles"
         )
     order: Iterator[Any] = nx.dfs_postorder_nodes(upstream, _PROGRAM)
     return [transformation for transformation in order if transformation != _PROGRAM]
@@ -123,7 +122,7 @@ def _runs_as_batch(program: Program) -> bool:
     unbounded = next(filter(_is_unbounded, _visible(program.transformations)), None)
     if mode == "BATCH" and unbounded is not None:
         raise StreamGraphError(
-            f"the runtime mode is BATCH, but source '{unbounded.name}' ({unbounded.call_site}) is "
+            f"the runtime mode is BATCH, but source {unbounded.label} is "
             "unbounded; use a bounded source, or runtime mode STREAMING or AUTOMATIC"
         )
     return mode != "STREAMING" and unbounded is None
@@ -362,7 +361,7 @@ class _Translator:
         if self._settings.auto_generate_uids or uid is not None or transformation.uid_hash:
             return
         raise StreamGraphError(
-            f"'{transformation.name}' ({transformation.call_site}) has neither a uid nor a uid hash, "
+            f"{transformation.label} has neither a uid nor a uid hash, "
             "and pipeline.auto-generate-uids is false; call uid() on it, or allow generated ids"
         )
 
@@ -485,8 +484,7 @@ def _apply(operator: Transformation, setting: str, value: str) -> None:
     except (ValueError, KeyError) as error:
         expected = "always, head or never" if setting == "chaining" else "a number"
         raise StreamGraphError(
-            f"'{operator.name}' ({operator.call_site}): the operator setting {setting} is {value!r}; it must be "
-            f"{expected}"
+            f"{operator.label}: the operator setting {setting} is {value!r}; it must be {expected}"
         ) from error
 
 

@@ -96,13 +96,13 @@ def restore_text(
         moved = f", {stored.parallelism} -> {operator.parallelism} tasks"
         moved = moved if stored.parallelism != operator.parallelism else ""
         by = "" if _is_named(operator, stored) else ", by position"
-        lines.append(Row(("restored", f"{operator} from {_stored(stored)}{moved}{by}")))
+        lines.append(Row(("restored", f"{operator.label} from {_stored(stored)}{moved}{by}")))
     for operator in restore.new:
         how = _resumed(restore, operator)
         if how is not None:
-            lines.append(Row(("restored", f"{operator} {how}")))
+            lines.append(Row(("restored", f"{operator.label} {how}")))
         elif operator.operator_id in stateful:
-            lines.append(Row(("new", f"{operator} starts without state")))
+            lines.append(Row(("new", f"{operator.label} starts without state")))
     for stored in restore.dropped:
         by = ", which no operator matches by position" if stored.uid is None else ""
         lines.append(Row(("dropped", f"the state of {_stored(stored)}{by}")))

@@ -63,8 +63,8 @@ def _lost_or_misplaced(
         if finder is not None and (same is None or finder.node != same.node):
             yield StateProblem(
                 "misplaced",
-                f"{old.state} of '{old.name}' would be handed to '{finder.name}' "
-                f"({finder.call_site}), which now has its operator id {old.id}",
+                f"{old.state} of '{old.name}' would be handed to {finder.label}, "
+                f"which now has its operator id {old.id}",
                 "give both operators a uid, in the old program first",
             )
         elif same is None:
@@ -79,7 +79,7 @@ def _lost_or_misplaced(
                 f"{old.state} of '{old.name}' would not be found: its operator id changed from "
                 f"{old.id} to {same.id}{_why_id_changed(old, same)}",
                 (f"uid('{old.uid}') again, or " if old.uid is not None else "")
-                + f"set_uid_hash('{old.id}') on '{same.name}' ({same.call_site})",
+                + f"set_uid_hash('{old.id}') on {same.label}",
             )
 
 
@@ -121,7 +121,7 @@ def _changed_kinds(matching: Matching) -> Iterable[StateProblem]:
             was, is_now = _kinds(old, new)
             yield StateProblem(
                 "kind",
-                f"'{new.name}' ({new.call_site}) was a {was} and is a {is_now}: the state it "
+                f"{new.label} was a {was} and is a {is_now}: the state it "
                 "finds was written by another kind of operator",
                 "give it a new uid to start with empty state",
             )
@@ -145,14 +145,14 @@ def _changed_key_groups(
         if vertex.max_parallelism not in (UNSET, stored):
             yield StateProblem(
                 "max-parallelism",
-                f"keyed state of '{new.name}' ({new.call_site}) is stored in {stored} key groups, and "
+                f"keyed state of {new.label} is stored in {stored} key groups, and "
                 f"its max parallelism is now {vertex.max_parallelism}",
                 f"set_max_parallelism({stored}) on '{new.name}'",
             )
         elif vertex.parallelism > stored:
             yield StateProblem(
                 "parallelism",
-                f"keyed state of '{new.name}' ({new.call_site}) is stored in {stored} key groups, too "
+                f"keyed state of {new.label} is stored in {stored} key groups, too "
                 f"few for the {vertex.parallelism} tasks it now has",
                 f"set_parallelism({stored}) or less on '{new.name}'",
             )
@@ -164,7 +164,7 @@ def _changed_key_types(matching: Matching) -> Iterable[StateProblem]:
         if old.state is not None and was and now and was != now:
             yield StateProblem(
                 "key-type",
-                f"the keys of '{new.name}' ({new.call_site}) had type {was}, and now have type {now}",
+                f"the keys of {new.label} had type {was}, and now have type {now}",
                 "declare the old type as key_type of key_by(), or give it a new uid to start with empty state",
             )
 

@@ -110,6 +110,11 @@ class PlannedOperator(_Written):
     call_site: str
 
     @property
+    def label(self) -> str:
+        """The operator in messages: `'Map' (clicks.py:14)`."""
+        return f"'{self.name}' ({self.call_site})"
+
+    @property
     def word(self) -> str:
         """The name of the kind in the DSL: "sink" for a legacy_sink."""
         return _WORDS.get(self.kind, self.kind.replace("_", " "))

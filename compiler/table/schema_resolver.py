@@ -127,7 +127,7 @@ def columns_of_stream(
     if unknown:
         hint = "; declare output_type=Types.ROW_NAMED([...], [...]) on the operator"
         raise GraphError(
-            f"{at_call(call)}: '{stream.transformation.name}' ({stream.transformation.call_site}) has no field "
+            f"{at_call(call)}: {stream.transformation.label} has no field "
             f"'{unknown[0]}'; its fields are {', '.join(names)}{hint if is_atomic else ''}"
         )
     fields = []
@@ -135,9 +135,8 @@ def columns_of_stream(
         found = declared.get(name) or type_of_stream(field_type)
         if found is None:
             raise GraphError(
-                f"{at_call(call)}: the type of the column '{name}' of '{stream.transformation.name}' "
-                f"({stream.transformation.call_site}) is unknown; declare output_type=Types.ROW_NAMED([...], [...]) on "
-                "the operator, or pass a Schema"
+                f"{at_call(call)}: the type of the column '{name}' of {stream.transformation.label} is "
+                "unknown; declare output_type=Types.ROW_NAMED([...], [...]) on the operator, or pass a Schema"
             )
         fields.append(Column(name, found))
     return tuple(fields), is_atomic

@@ -103,7 +103,9 @@ class ProgramOperator:
     source: SourceKind | None = None
     key_types: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    @property
+    def label(self) -> str:
+        """The operator in messages: `'Map' (clicks.py:14)`."""
         return f"'{self.name}' ({self.call_site})"
 
 
@@ -231,22 +233,22 @@ def _refusals(operator: ProgramOperator, stored: OperatorMetadata) -> Iterable[s
     groups = stored.max_parallelism
     if stored.is_keyed and operator.max_parallelism not in (None, groups):
         yield (
-            f"keyed state of {operator} is stored in {groups} key groups, and its max parallelism is now "
+            f"keyed state of {operator.label} is stored in {groups} key groups, and its max parallelism is now "
             f"{operator.max_parallelism}: set_max_parallelism({groups})"
         )
     elif stored.is_keyed and operator.parallelism > groups:
         yield (
-            f"keyed state of {operator} is stored in {groups} key groups, too few for the "
+            f"keyed state of {operator.label} is stored in {groups} key groups, too few for the "
             f"{operator.parallelism} tasks that it now has: set_parallelism({groups}) or less"
         )
     if stored.key_types and operator.key_types and stored.key_types != operator.key_types:
         was, now = (", ".join(dict.fromkeys(of.key_types)) for of in (stored, operator))
         yield (
-            f"keyed state of {operator} was saved with keys of type {was}, and its keys now have type {now}: "
+            f"keyed state of {operator.label} was saved with keys of type {was}, and its keys now have type {now}: "
             "declare the old type as key_type of key_by(), or give the operator another uid to start with empty state"
         )
     for problem in changed_states(stored.states, operator.states):
-        yield f"{operator}: {problem}"
+        yield f"{operator.label}: {problem}"
 
 
 def _described(stored: OperatorMetadata) -> str:

@@ -44,7 +44,7 @@ def source_kind(spec: OperatorSpec) -> SourceKind | None:
 def bounded_sources(job: JobProgram) -> tuple[StoredSource, ...]:
     """The bounded sources of a job. All of them are read in the first epoch."""
     return tuple(
-        StoredSource(operator.operator_id, "bounded", f"'{operator.name}' ({operator.call_site})")
+        StoredSource(operator.operator_id, "bounded", operator.label)
         for vertex in job.vertices
         for operator in vertex.all_operators
         if source_kind(operator.spec) == "bounded"
@@ -107,11 +107,11 @@ def match_sources(
         )
         free = []
     changed = [
-        f"{operator} is of another kind"
+        f"{operator.label} is of another kind"
         for operator, item in zip(by_number, stored, strict=True)
         if operator is not None and operator.source != item.kind
     ]
-    changed += [f"{operator} is new" for operator in left]
+    changed += [f"{operator.label} is new" for operator in left]
     changed += [f"{stored[number].label} is gone" for number in free]
     return MatchedSources(
         tuple(operator for operator in by_number if operator is not None),

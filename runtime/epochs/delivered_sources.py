@@ -97,7 +97,7 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
 def stored_sources(sources: Sequence[DeliveredSource]) -> tuple[StoredSource, ...]:
     """The sources by their numbers in Spark's log, for a checkpoint."""
     return tuple(
-        StoredSource(operator.operator_id, operator.source, str(operator))
+        StoredSource(operator.operator_id, operator.source, operator.label)
         for operator in map(_operator, sources)
         if operator.source is not None  # all are sources
     )
@@ -146,7 +146,7 @@ def _obstacles(job: JobProgram) -> Iterator[_Obstacle]:
     for vertex in job.vertices:
         for chained in vertex.chained_sources:
             yield _Obstacle(
-                _named(chained.operator),
+                chained.operator.label,
                 "runs inside an operator with several inputs",
                 "call disable_chaining() on it",
             )
@@ -154,7 +154,7 @@ def _obstacles(job: JobProgram) -> Iterator[_Obstacle]:
             sink = getattr(operator.spec, "sink", None)
             if isinstance(sink, ArrowSink) and not getattr(sink, "has_stream_writer", False):
                 yield _Obstacle(
-                    _named(operator),
+                    operator.label,
                     f"writes to {sink!r}, which needs a bounded job; in an unbounded job use to_dataframe() and "
                     "writeStream, or a Python Data Source with a streamWriter",
                 )
@@ -167,7 +167,7 @@ def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
         # Spark may run a task in another process in any epoch, and retry it. A function with a connection, or a
         # position in a loop, would start again each time, and send other records than before.
         yield _Obstacle(
-            _named(operator),
+            operator.label,
             "is a SourceFunction, which has no positions to resume from after a failure",
             f"{_instead_of(spec.function)}, or run the job in one process, with execution.target = local",
         )
@@ -176,16 +176,12 @@ def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
     source = spec.source
     if not source.is_bounded and not isinstance(source, (UnboundedSource, SparkRowSource)):
         yield _Obstacle(
-            _named(operator), f"never ends, and {source!r} has no positions to resume from"
+            operator.label, f"never ends, and {source!r} has no positions to resume from"
         )
     if source.is_bounded and isinstance(source, SparkRowSource):
         yield _Obstacle(
-            _named(operator), "reads a bounded DataFrame", "create it with spark.readStream"
+            operator.label, "reads a bounded DataFrame", "create it with spark.readStream"
         )
-
-
-def _named(operator: OperatorProgram) -> str:
-    return f"'{operator.name}' ({operator.call_site})"
 
 
 def _instead_of(function: Any) -> str:
@@ -270,7 +266,7 @@ def input_of_started_epoch(
     for item in sources:
         if not isinstance(item.source, UnboundedSource):
             raise UnsupportedFeatureError(
-                f"'{item.operator.name}' ({item.operator.call_site}) is a DataFrame of Spark, whose rows a replay of a "
+                f"{item.operator.label} is a DataFrame of Spark, whose rows a replay of a "
                 "failed epoch cannot read: run the job with opchain.streaming.record-epochs = true, and replay an "
                 "epoch that is complete"
             )

@@ -147,7 +147,7 @@ class EpochTask(StreamTask):
             for operator in self.chain.operators:
                 program = operator.program
                 before = (described or {}).get(program.operator_id, ())
-                where = f"'{program.name}' ({program.call_site})"
+                where = program.label
                 require_same_states(before, describe_states(operator.context), where)
             restore_event_time(self.chain, self._read_valves, event_time, self.info.subtask)
             self._has_run = self._is_restored = bool(event_time)

@@ -41,7 +41,7 @@ def discard_orphans(
     """
 
     def discard(operator: OperatorProgram, committer: Committer) -> None:
-        where = f"'{operator.name}' ({operator.call_site})"
+        where = operator.label
         origin = SinkOrigin(lineage, operator.operator_id, where, staging)
         committer.discard_orphans(origin, confirm)
 
@@ -122,7 +122,7 @@ def require_no_later_commits(
     """
 
     def check(operator: OperatorProgram, committer: Committer) -> None:
-        where = f"'{operator.name}' ({operator.call_site})"
+        where = operator.label
         origin = SinkOrigin(lineage, operator.operator_id, where)
         committed = committer.last_commit(origin)
         if committed is None or committed <= last or is_dropped(committed):

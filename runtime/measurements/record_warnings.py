@@ -71,7 +71,7 @@ def late_record_warning(
         keeping = "allowed_lateness() or side_output_late_data() on the windowed stream"
     records = "record" if records_in == 1 else "records"
     text = (
-        f"'{operator.name}' ({operator.call_site}) dropped {dropped:,} of {records_in:,} {records} as late: "
+        f"{operator.label} dropped {dropped:,} of {records_in:,} {records} as late: "
         f"{why}. To keep late records, call {keeping}, or give the watermark strategy a longer bound"
     )
     hint = _assigned_behind_files(job)
@@ -87,8 +87,8 @@ def _assigned_behind_files(job: JobProgram) -> str | None:
             for assigner in operators:
                 if isinstance(assigner.spec, TimestampsWatermarksSpec):
                     return (
-                        f"'{assigner.name}' ({assigner.call_site}) assigns event time downstream of "
-                        f"'{source.name}' ({source.call_site}). There a subtask reads its files one after the "
+                        f"{assigner.label} assigns event time downstream of "
+                        f"{source.label}. There a subtask reads its files one after the "
                         "other, so all of its second file can be late. Give the watermark strategy to "
                         "from_source() instead: each file then has a watermark of its own"
                     )

@@ -86,7 +86,7 @@ class BroadcastStates:
             return
         program = self._operator.program
         raise StateError(
-            f"'{program.name}' ({program.call_site}) uses the broadcast state {descriptor!r}, but this state is "
+            f"{program.label} uses the broadcast state {descriptor!r}, but this state is "
             f"declared as {known!r}; pass the same descriptor to both"
         )
 

@@ -34,7 +34,7 @@ class MapBatchesOperator(UserFunctionOperator):
         super().__init__(program, context, output)
         spec: MapBatchesSpec = program.spec  # type: ignore[assignment]
         self.spec = spec
-        self.where = f"'{program.name}' ({program.call_site})"
+        self.where = program.label
         self.pending = PendingBatch(self, carries_timestamps=program.timestamps, select_key=None)
         self.emit_batch: EmitBatch | None = None
         self.to_batch: Callable[[list[Any]], Any] = _unchanged

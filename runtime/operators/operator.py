@@ -264,7 +264,7 @@ class StreamOperator:
         self.latencies: dict[str, Histogram] = {}
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self.program.name}' ({self.program.call_site})>"
+        return f"<{type(self).__name__} {self.program.label}>"
 
     @property
     def current_key(self) -> Any:
@@ -532,7 +532,7 @@ class UserFunctionOperator(StreamOperator):
         """Raises an error for a method that yields: its code has not run when it returns."""
         if isinstance(result, Generator):
             raise TypeError(
-                f"'{self.program.name}' ({self.program.call_site}): {method}() contains a yield, "
+                f"{self.program.label}: {method}() contains a yield, "
                 f"so it is a generator and its body never ran; nothing can be emitted in "
                 f"{method}(): yield where records are processed"
             )

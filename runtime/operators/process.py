@@ -168,7 +168,7 @@ class UnkeyedTimerService(OperatorClocks, TimerService):
     def _refuse(self, timestamp: int) -> None:
         program = self._operator.program
         raise TypeError(
-            f"'{program.name}' ({program.call_site}) registers a timer for {timestamp}, but its "
+            f"{program.label} registers a timer for {timestamp}, but its "
             f"stream has no key, and timers need one: call key_by() before process()"
         )
 
@@ -209,8 +209,7 @@ class ProcessContext(RecordContext, ProcessFunction.Context, CoProcessFunction.C
         """
         program = self._operator.program
         raise TypeError(
-            f"'{program.name}' ({program.call_site}) asks for the current key, but its stream has no key: call "
-            "key_by() before process()"
+            f"{program.label} asks for the current key, but its stream has no key: call key_by() before process()"
         )
 
 

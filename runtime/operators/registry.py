@@ -155,7 +155,7 @@ def create_operator(
     operator = (BATCH_OPERATORS.get(kind) if is_batch else None) or OPERATORS.get(kind)
     if operator is None:
         raise UnsupportedFeatureError(
-            f"'{program.name}' ({program.call_site}) is a {program.spec.kind}, which compiles but "
+            f"{program.label} is a {program.spec.kind}, which compiles but "
             "does not run yet; see docs/reference/support.md"
         )
     return operator(program, context, output)

@@ -38,7 +38,7 @@ class SinkWriterOperator(StreamOperator):
 
     def open(self) -> None:
         """Creates the writer."""
-        where = f"'{self.program.name}' ({self.program.call_site})"
+        where = self.program.label
         if self.context.make_writer is not None:
             self.writer = self.context.make_writer(where)
         elif isinstance(self.sink, ArrowSink):

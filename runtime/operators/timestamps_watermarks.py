@@ -225,7 +225,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             return dump_records(generator)
         except Exception as error:
             raise StateError(
-                f"'{self.program.name}' ({self.program.call_site}): its watermark generator, a "
+                f"{self.program.label}: its watermark generator, a "
                 f"{type(generator).__name__}, can't be pickled ({type(error).__name__}: "
                 f"{error}), so it cannot be stored in a checkpoint; keep plain values in it"
             ) from error

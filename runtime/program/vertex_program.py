@@ -60,6 +60,11 @@ class KeyProgram:
     key_type: str = ""
     is_carried: bool = False
 
+    @property
+    def label(self) -> str:
+        """The key selector in messages: `'key_by' (clicks.py:14)`."""
+        return f"'{self.name}' ({self.call_site})"
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorProgram:
@@ -85,6 +90,11 @@ class OperatorProgram:
     uid_hash: str | None = None
     record_type: TypeInformation[Any] | None = None
     side_types: tuple[tuple[str, TypeInformation[Any]], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The operator in messages: `'Map' (clicks.py:14)`."""
+        return f"'{self.name}' ({self.call_site})"
 
     @property
     def arrival_selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:

@@ -52,7 +52,7 @@ def _planned(program: OperatorProgram, parallelism: int) -> OperatorProgram:
             planned = spec.function.planned(parallelism)
             return replace(program, spec=replace(spec, function=planned))
     except Exception as error:
-        add_note(error, f"while planning '{program.name}' ({program.call_site})")
+        add_note(error, f"while planning {program.label}")
         raise
     return program
 
@@ -253,7 +253,7 @@ def _shipped(vertex: VertexProgram) -> bytes:
 def _functions(vertex: VertexProgram) -> Iterator[tuple[str, Any]]:
     """The user's objects in a vertex, with their descriptions for errors."""
     for operator in vertex.all_operators:
-        where = f"'{operator.name}' ({operator.call_site})"
+        where = operator.label
         for name in operator.spec.__dataclass_fields__:
             value = getattr(operator.spec, name)
             yield f"{where}: its {name.replace('_', ' ')} {_name_of(value)}", value
@@ -262,7 +262,7 @@ def _functions(vertex: VertexProgram) -> Iterator[tuple[str, Any]]:
                 yield f"{where}: its key selector {key.name}", key.selector
     for output in vertex.outputs:
         operator = vertex.operators[output.operator]
-        where = f"'{operator.name}' ({operator.call_site}), sending to {output.label}"
+        where = f"{operator.label}, sending to {output.label}"
         if output.key is not None:
             yield f"{where}: the key selector {output.key.name}", output.key.selector
         yield f"{where}: the partitioner", output.custom_partitioner

@@ -135,7 +135,7 @@ def commit(
         try:
             _commit_one(program, committables)
         except Exception as error:
-            add_note(error, f"while committing '{program.name}' ({program.call_site})")
+            add_note(error, f"while committing {program.label}")
             raise
         after_each()
 

@@ -144,7 +144,7 @@ def noting_dataframe_errors(operator: OperatorProgram) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        add_note(error, f"while making the DataFrame of '{operator.name}' ({operator.call_site})")
+        add_note(error, f"while making the DataFrame of {operator.label}")
         raise
 
 
@@ -156,7 +156,7 @@ def _dataframe(
         SparkType.read(dataframe.schema.jsonValue())  # raises if records cannot hold a column
     if dataframe.isStreaming:
         raise UnsupportedFeatureError(
-            f"'{operator.name}' ({operator.call_site}) reads {dataframe!r}, a streaming "
+            f"{operator.label} reads {dataframe!r}, a streaming "
             f"DataFrame, but this job supports only bounded DataFrames"
         )
     return dataframe
@@ -168,7 +168,7 @@ def schema_of_sink(operator: OperatorProgram, sink: ArrowSink, session: SparkSes
     Raises:
         GraphError: The schema is unknown or invalid.
     """
-    where = f"'{operator.name}' ({operator.call_site})"
+    where = operator.label
     known = sink.schema if isinstance(sink.schema, str) else sink.schema_json
     if known is None:
         raise GraphError(
@@ -332,7 +332,7 @@ def write_dataframes(
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
     written: list[str] = []
     for end in ends:
-        name = f"'{end.operator.name}' ({end.operator.call_site})"
+        name = end.operator.label
         batches = written_raw(frames.mapPartitions(BatchesOfSink(end.tasks, end.operator.index)))
         assert isinstance(end.sink, WrittenSink), f"{name} is not a sink of the job"
         try:

@@ -52,7 +52,7 @@ class _Site:
     output: OutputProgram | None = None
 
     def __str__(self) -> str:
-        where = f"in '{self.operator.name}' ({self.operator.call_site})"
+        where = f"in {self.operator.label}"
         if self.output is not None:
             where += f", sending to {self.output.label}"
             if self.output.key is not None:

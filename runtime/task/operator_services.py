@@ -105,9 +105,7 @@ class TaskRuntimeContext(RuntimeContext):
         lineage: str = NO_LINEAGE,
         staging: str | None = None,
     ) -> None:
-        self.origin = SinkOrigin(
-            lineage, program.operator_id, f"'{program.name}' ({program.call_site})", staging
-        )
+        self.origin = SinkOrigin(lineage, program.operator_id, program.label, staging)
         self._program = program
         self._task = task
         self._keyed_state = keyed_state
@@ -160,8 +158,7 @@ class TaskRuntimeContext(RuntimeContext):
         if name in self._accumulators:
             program = self._program
             raise ValueError(
-                f"'{program.name}' ({program.call_site}) already has an accumulator '{name}'; "
-                f"choose another name, or use get_accumulator()"
+                f"{program.label} already has an accumulator '{name}'; choose another name, or use get_accumulator()"
             )
         self._accumulators[name] = accumulator
 
@@ -178,14 +175,12 @@ class TaskRuntimeContext(RuntimeContext):
     ) -> KeyedStateBackend:
         if not isinstance(descriptor, accepted):
             raise TypeError(
-                f"'{self._program.name}' ({self._program.call_site}) asks for a {kind} with "
-                f"{_described(descriptor)}; it takes a {accepted.__name__}"
+                f"{self._program.label} asks for a {kind} with {_described(descriptor)}; it takes a {accepted.__name__}"
             )
         if self._keyed_state is None:
             program = self._program
             raise StateError(
-                f"'{program.name}' ({program.call_site}) uses the {kind} "
-                f"'{descriptor.get_name()}', "
+                f"{program.label} uses the {kind} '{descriptor.get_name()}', "
                 "but its stream has no key; keyed state needs key_by() before the operator"
             )
         return self._keyed_state
@@ -250,7 +245,7 @@ def operator_context(
     processing_time = marker_time = ProcessingTimeService(timers, executor)
     if marker_timers is not None:
         marker_time = ProcessingTimeService(marker_timers, executor)
-    where = f"'{program.name}' ({program.call_site})"
+    where = program.label
     key = next((key for key in program.keys if key is not None), None)
     keyed_state = None if key is None else _keyed_state(program, task, key, timers, where)
     runtime_context = TaskRuntimeContext(

@@ -126,7 +126,7 @@ def _pickled(operator: StreamOperator, name: str, accumulator: Any) -> bytes:
     except Exception as error:
         program = operator.program
         raise TypeError(
-            f"'{program.name}' ({program.call_site}): the accumulator '{name}', a "
+            f"{program.label}: the accumulator '{name}', a "
             f"{type(accumulator).__name__}, cannot be pickled ({type(error).__name__}: {error}), "
             f"so it cannot be sent to the driver; keep plain values in it"
         ) from error

@@ -91,7 +91,7 @@ class _NoWindowStates(KeyedStateStore):
     def _refuse(self, state_descriptor: Any) -> NoReturn:
         program = self._operator.program
         raise StateError(
-            f"'{program.name}' ({program.call_site}) uses the window state "
+            f"{program.label} uses the window state "
             f"'{state_descriptor.get_name()}', but merging windows have no per-window state; use "
             f"context.global_state()"
         )

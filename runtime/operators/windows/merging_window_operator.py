@@ -190,7 +190,7 @@ class MergingWindowOperator(WindowOperator):
         if self.lateness.cleanup_time(window) <= now:
             program = self.program
             raise StreamError(
-                f"'{program.name}' ({program.call_site}): {self.merging_assigner} merged windows into "
+                f"{program.label}: {self.merging_assigner} merged windows into "
                 f"{window!r}, which has already ended (the {clock} is {now}); merge_windows must not make "
                 f"a window end earlier"
             )

@@ -62,7 +62,7 @@ class StreamWriters:
         for vertex, operator, sink in arrow_sinks(job):
             assert isinstance(sink, SparkSink), f"{sink!r} is in an unbounded job"
             schema = schema_of_sink(operator, sink, session)
-            where = f"'{operator.name}' ({operator.call_site})"
+            where = operator.label
             writer = sink.bind_stream_writer(columns_of(SparkType.parse(schema)).to_json(), where)
             tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
             shipped = ShippedStreamWriter(ship(writer), schema)

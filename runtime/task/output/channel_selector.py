@@ -148,10 +148,9 @@ class KeyGroups:
             if error is not None:
                 kind = type(error) if isinstance(error, KeyTypeError) else KeyTypeError
                 return kind(
-                    f"{_named(self._key)} gives the record {short_repr(value)} the key "
-                    f"{short_repr(key)}: {error}"
+                    f"{self._key.label} gives the record {short_repr(value)} the key {short_repr(key)}: {error}"
                 )
-        return KeyTypeError(f"{_named(self._key)} returns keys that cannot be hashed: {failure}")
+        return KeyTypeError(f"{self._key.label} returns keys that cannot be hashed: {failure}")
 
 
 class Custom:
@@ -177,7 +176,7 @@ class Custom:
             except Exception as error:
                 value = values[len(channels)]
                 note = f"while partitioning the record {short_repr(value)} by {short_repr(key)}"
-                add_note(error, f"{note}, for {_named(self._key)}")
+                add_note(error, f"{note}, for {self._key.label}")
                 raise
             if channel.__class__ is not int or not 0 <= channel < count:
                 channel = self._checked(channel, values[len(channels)], key)
@@ -193,7 +192,7 @@ class Custom:
         if 0 <= number < self._channels:
             return number
         raise PartitionError(
-            f"the partitioner of {_named(self._key)} returns {short_repr(channel)} for the key "
+            f"the partitioner of {self._key.label} returns {short_repr(channel)} for the key "
             f"{short_repr(key)} of the record {short_repr(value)}: expected an int from 0 to "
             f"{self._channels - 1}"
         )
@@ -238,10 +237,6 @@ def create_channel_selector(
             f"output '{output.label}' is a forward edge and must have 1 channel, but has {channels}"
         )
     return OneChannel()
-
-
-def _named(key: KeyProgram) -> str:
-    return f"'{key.name}' ({key.call_site})"
 
 
 def _error_of(router: KeyRouter, key: Any) -> TypeError | None:

@@ -358,7 +358,7 @@ class RecordWriter:
 
     def _where(self) -> str:
         operator = self._operator
-        return f"'{operator.name}' ({operator.call_site}), sending to {self._output.label}"
+        return f"{operator.label}, sending to {self._output.label}"
 
 
 def _taken(buckets: list[Any], number: int, count: int) -> Any:
