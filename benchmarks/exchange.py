@@ -89,7 +89,7 @@ def by_sorting(context: SparkContext, count: int, size: int, targets: int) -> RD
 
 def by_frames(context: SparkContext, count: int, size: int, targets: int) -> RDD[Any]:
     """Frames written directly into Spark's PairwiseRDD."""
-    stage = StageProgram(1, 0, targets, (), tuple((target,) for target in range(targets)))
+    stage = StageProgram(1, range(targets), (), tuple((target,) for target in range(targets)))
     sent = sending(context, lambda sender: addressed(buffers(sender, count, size, targets), stage))
     arrived = shuffled(written_raw(sent), targets, "frames")
     return arrived.mapPartitions(lambda frames: counted(map(from_frame, frames)))

@@ -43,10 +43,9 @@ def asks_for_epochs(program: Program) -> bool:
 
 def positions_needed_by(job: JobProgram) -> str | None:
     """The name of a source that can only be read between positions; None if there is none."""
-    for vertex in job.vertices:
-        for operator in vertex.all_operators:
-            if getattr(getattr(operator.spec, "source", None), "needs_positions", False):
-                return operator.label
+    for operator in job.operators:
+        if getattr(getattr(operator.spec, "source", None), "needs_positions", False):
+            return operator.label
     return None
 
 
@@ -108,13 +107,12 @@ def refuse_dataframes(job: JobProgram, why: str) -> None:
     Raises:
         UnsupportedFeatureError: There is one; `why` says what it cannot run in.
     """
-    for vertex in job.vertices:
-        for operator in vertex.all_operators:
-            end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
-            if isinstance(end, (SparkRowSource, ArrowSink)):
-                raise UnsupportedFeatureError(
-                    f"{operator.label} is {end!r}, which only a job on Spark can have, and {why}"
-                )
+    for operator in job.operators:
+        end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
+        if isinstance(end, (SparkRowSource, ArrowSink)):
+            raise UnsupportedFeatureError(
+                f"{operator.label} is {end!r}, which only a job on Spark can have, and {why}"
+            )
 
 
 def submit(program: Program, *, wait: bool = False) -> JobRun:

@@ -151,7 +151,7 @@ from opchain.runtime.task.stream_task import StreamTask
 with open(sys.argv[2], "rb") as file:
     job, uid = pickle.load(file)
 waiting = {}
-for task in range(sum(vertex.parallelism for vertex in job.vertices)):
+for task in job.tasks:
     buffers = sorted(waiting.pop(task, []), key=lambda buffer: buffer[1:4])
     for buffer in StreamTask(job, task, iter(buffers)).run():
         waiting.setdefault(buffer.target, []).append(buffer)

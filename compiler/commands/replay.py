@@ -201,13 +201,13 @@ def _tasks(plan: Plan, chosen: str | None, subtask: int | None) -> Sequence[int]
         return None
     vertex = in_order_of_the_plan(plan)[chosen_vertex(plan, chosen) - 1]
     if subtask is None:
-        return range(vertex.first_task, vertex.first_task + vertex.parallelism)
+        return vertex.tasks
     if subtask >= vertex.parallelism:
         raise CommandError(
             f"'{vertex.name}' has {counted(vertex.parallelism, 'subtask')}, counted from 0; there is "
             f"no subtask {subtask}"
         )
-    return [vertex.first_task + subtask]
+    return [vertex.tasks[subtask]]
 
 
 def _text(found: Replayed, epoch: int, job_name: str) -> str:

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacedVertex:
-    """A vertex with its task numbers: `first_task` to `first_task + parallelism - 1`."""
+    """A vertex with its stage and its task numbers."""
 
     vertex: JobVertex
     stage: int
     first_task: int
     parallelism: int
     max_parallelism: int
+
+    @property
+    def tasks(self) -> range:
+        """The task numbers of its subtasks, in their order."""
+        return range(self.first_task, self.first_task + self.parallelism)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +54,9 @@ class Stage:
     slots: tuple[tuple[int, ...], ...]
 
     @property
-    def first_task(self) -> int:
-        """The first task of the first vertex."""
-        return self.vertices[0].first_task
-
-    @property
-    def parallelism(self) -> int:
-        """The number of tasks of the stage."""
-        return sum(vertex.parallelism for vertex in self.vertices)
+    def tasks(self) -> range:
+        """The task numbers of all its vertices."""
+        return range(self.vertices[0].tasks.start, self.vertices[-1].tasks.stop)
 
 
 @dataclass(frozen=True, slots=True)

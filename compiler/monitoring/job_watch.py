@@ -180,10 +180,7 @@ class JobWatch:
                 rate = _rate(operator.records_out, span_s)
                 counts["operators"][operator.id]["rateOut"] = rate
         for vertex_program in program.vertices:
-            tasks = range(
-                vertex_program.first_task, vertex_program.first_task + vertex_program.parallelism
-            )
-            reports = [running[task] for task in tasks if task in running]
+            reports = [running[task] for task in vertex_program.tasks if task in running]
             seconds = max((task.seconds for task in reports), default=0.0)
             if seconds:
                 counts = found[vertex_program.vertex_id]
@@ -240,12 +237,13 @@ class JobWatch:
         failed = self._failed_vertex(status)
         for number, vertex in enumerate(program.vertices):
             before = self._states.get(vertex.vertex_id, "waiting")
-            tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
-            is_finished = vertex.vertex_id in ended or all(task in finished for task in tasks)
+            is_finished = vertex.vertex_id in ended or all(
+                task in finished for task in vertex.tasks
+            )
             has_begun = (
                 (has_epochs and status is not JobStatus.CREATED)
                 or number in active
-                or any(task in running or task in finished for task in tasks)
+                or any(task in running or task in finished for task in vertex.tasks)
             )
             state = _next_state(
                 before,

@@ -72,9 +72,7 @@ def assemble_programs(plan: Plan) -> Plan:
 def every_task_has_a_program(plan: Plan) -> None:
     """The invariant: the tasks of the stages are exactly the subtasks of the vertices."""
     program = required(plan.job_program)
-    if sum(stage.parallelism for stage in program.stages) != sum(
-        vertex.parallelism for vertex in program.vertices
-    ):
+    if sum(len(stage.tasks) for stage in program.stages) != len(program.tasks):
         raise InternalError("assemble_programs lost or duplicated a task")
 
 
@@ -141,8 +139,7 @@ class _Assembly:
             stages.append(
                 StageProgram(
                     stage.index,
-                    stage.first_task,
-                    stage.parallelism,
+                    stage.tasks,
                     tuple(range(first, len(vertices))),
                     stage.slots,
                 )

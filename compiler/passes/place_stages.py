@@ -104,7 +104,7 @@ def shared_slots(vertices: Sequence[PlacedVertex]) -> tuple[tuple[int, ...], ...
         slots = groups.setdefault(_group(placed), [])
         slots += ([] for _ in range(placed.parallelism - len(slots)))
         for subtask in range(placed.parallelism):
-            slots[subtask].append(placed.first_task + subtask)
+            slots[subtask].append(placed.tasks[subtask])
     return tuple(tuple(slot) for slots in groups.values() for slot in slots)
 
 
@@ -159,8 +159,7 @@ def exchanges_go_forward(plan: Plan) -> None:
             "place_stages left a vertex without a stage, or an edge to an earlier stage"
         )
     for stage in execution_plan.stages:
-        tasks = range(stage.first_task, stage.first_task + stage.parallelism)
-        if sorted(task for slot in stage.slots for task in slot) != list(tasks):
+        if sorted(task for slot in stage.slots for task in slot) != list(stage.tasks):
             raise InternalError("place_stages left a task without a slot, or gave it two")
 
 

@@ -302,7 +302,7 @@ def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
     stages.
     """
     execution, job_graph = required(plan.execution_plan), required(plan.job_graph)
-    tasks = sum(stage.parallelism for stage in execution.stages)
+    tasks = sum(len(stage.tasks) for stage in execution.stages)
     title = (
         f"job '{one_line(job_graph.job_name)}': {counted(len(execution.stages), 'stage')}, "
         f"{counted(tasks, 'task')}, {counted(len(execution.exchanges), 'exchange')}"
@@ -338,7 +338,7 @@ def _vertex(placed: PlacedVertex, number: int) -> list[Line]:
 
 
 def _tasks(placed: PlacedVertex) -> str:
-    first, last = placed.first_task, placed.first_task + placed.parallelism - 1
+    first, last = placed.tasks[0], placed.tasks[-1]
     return f"task {first}" if first == last else f"tasks {first}-{last}"
 
 

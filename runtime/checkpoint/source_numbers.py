@@ -45,8 +45,7 @@ def bounded_sources(job: JobProgram) -> tuple[StoredSource, ...]:
     """The bounded sources of a job. All of them are read in the first epoch."""
     return tuple(
         StoredSource(operator.operator_id, "bounded", operator.label)
-        for vertex in job.vertices
-        for operator in vertex.all_operators
+        for operator in job.operators
         if source_kind(operator.spec) == "bounded"
     )
 

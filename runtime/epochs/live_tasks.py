@@ -158,10 +158,9 @@ def operators_with_state(
     """The operators that have a state in some task, as a checkpoint describes them."""
     found = []
     for vertex in job.vertices:
-        tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
         for operator in vertex.operators:
             states: dict[StateDescription, None] = {}
-            for task in tasks:
+            for task in vertex.tasks:
                 states.update(dict.fromkeys(snapshots[task].states.get(operator.operator_id, ())))
             if states:
                 found.append(

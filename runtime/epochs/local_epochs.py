@@ -97,7 +97,7 @@ class LocalEpochs:
             for task, payloads in deliveries.items()
         }
         for stage in job.stages:
-            for task in range(stage.first_task, stage.first_task + stage.parallelism):
+            for task in stage.tasks:
                 vertex, _ = job.vertex_of(task)
                 live = self._live[process_of(task)]
                 running = live.take(

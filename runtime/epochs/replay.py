@@ -404,14 +404,14 @@ def _deliveries(recorded: RecordedEpoch) -> dict[int, list[bytes]]:
 def _in_order(job: JobProgram) -> Iterable[int]:
     """The tasks in the order of execution: stage after stage."""
     for stage in job.stages:
-        yield from range(stage.first_task, stage.first_task + stage.parallelism)
+        yield from stage.tasks
 
 
 def _require_same_tasks(job: JobProgram, metadata: CheckpointMetadata) -> None:
     found = {
-        (vertex.first_task + subtask, vertex.vertex_id, subtask)
+        (task, vertex.vertex_id, subtask)
         for vertex in job.vertices
-        for subtask in range(vertex.parallelism)
+        for subtask, task in enumerate(vertex.tasks)
     }
     recorded = {(task.task, task.vertex_id, task.subtask) for task in metadata.tasks}
     if found != recorded:

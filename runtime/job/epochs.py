@@ -431,8 +431,7 @@ class Epochs:
             CheckpointFailedError: More checkpoints in a row have failed than are tolerable.
         """
         job, checkpoint_id = self._job, epoch.checkpoint_id
-        tasks = range(sum(vertex.parallelism for vertex in job.vertices))
-        pending = self._coordinator.begin(checkpoint_id, tasks)
+        pending = self._coordinator.begin(checkpoint_id, job.tasks)
         reach("epoch-begun", checkpoint_id)
         outcome = self._attempted(rows, epoch, pending)
         if outcome is None:
@@ -549,8 +548,7 @@ def _first_timer(outcome: JobOutcome) -> int | None:
 def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> Iterator[TaskMetadata]:
     """The state files of each task."""
     for vertex in job.vertices:
-        for subtask in range(vertex.parallelism):
-            task = vertex.first_task + subtask
+        for subtask, task in enumerate(vertex.tasks):
             snapshot = outcome.snapshots[task]
             yield TaskMetadata(
                 task,

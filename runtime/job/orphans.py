@@ -41,8 +41,7 @@ def discard_orphans(
     """
 
     def discard(operator: OperatorProgram, committer: Committer) -> None:
-        where = operator.label
-        origin = SinkOrigin(lineage, operator.operator_id, where, staging)
+        origin = SinkOrigin(lineage, operator.operator_id, operator.label, staging)
         committer.discard_orphans(origin, confirm)
 
     each_committer(job, discard)

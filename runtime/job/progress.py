@@ -99,18 +99,17 @@ class CountedProgress:
         done = dict(self._finished)
         found = []
         for stage in self._job.stages:
-            tasks = range(stage.first_task, stage.first_task + stage.parallelism)
-            counts = [done[task].records_in for task in tasks if task in done]
+            counts = [done[task].records_in for task in stage.tasks if task in done]
             found.append(
                 StageProgress(
                     name=stage_name(self._job, stage),
-                    tasks=stage.parallelism,
-                    running=sum(task in running for task in tasks),
+                    tasks=len(stage.tasks),
+                    running=sum(task in running for task in stage.tasks),
                     done=len(counts),
                     records=sum(counts)
                     + sum(
                         counts_now[task].records_in
-                        for task in tasks
+                        for task in stage.tasks
                         if task in counts_now and task not in done
                     ),
                 )

@@ -200,13 +200,12 @@ def local_run(
 
 def warn_of_many_tasks(job: JobProgram) -> None:
     """Warns that a parallelism of this size is useless in one process."""
-    tasks = sum(vertex.parallelism for vertex in job.vertices)
-    if tasks > MANY_TASKS:
+    if len(job.tasks) > MANY_TASKS:
         _LOG.warning(
             "job '%s' runs its %d tasks in this process, where a parallelism above 1 gives no speed-up; set a "
             "smaller one for -D execution.target=local",
             job.job_name,
-            tasks,
+            len(job.tasks),
         )
 
 
@@ -300,11 +299,7 @@ def run_tasks(
     """
     switch = switch or StopSwitch()
     progress = progress or CountedProgress(job)
-    numbers = {
-        task: number
-        for number, vertex in enumerate(job.vertices)
-        for task in range(vertex.first_task, vertex.first_task + vertex.parallelism)
-    }
+    numbers = {task: number for number, vertex in enumerate(job.vertices) for task in vertex.tasks}
     # A store per vertex, so its file can be deleted when the vertex has finished.
     stores: dict[int, BufferStore] = {}
     with gc_relaxed(), ExitStack() as stack:
@@ -317,7 +312,7 @@ def run_tasks(
 
         for number in (number for stage in job.stages for number in stage.vertices):
             vertex = job.vertices[number]
-            for task in range(vertex.first_task, vertex.first_task + vertex.parallelism):
+            for task in vertex.tasks:
                 program = shipped_task(job, shipped, task)
                 with closing(store_of(task).read(task)) as buffers:
                     running = StreamTask(program, task, buffers, environment)

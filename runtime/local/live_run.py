@@ -119,8 +119,7 @@ class LiveRun:
             environment, alignment=_alignment_groups(job), flush_after_ms=_flush_after_ms(job)
         )
         self._switch = switch
-        tasks = range(sum(vertex.parallelism for vertex in job.vertices))
-        self._inputs = {task: LiveBuffers() for task in tasks}
+        self._inputs = {task: LiveBuffers() for task in job.tasks}
         self._to_driver: queue.SimpleQueue[Buffer | _Ended] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._running: list[StreamTask] = []
@@ -216,13 +215,12 @@ def _alignment_groups(job: JobProgram) -> dict[str, AlignmentGroup]:
     """The groups of sources that wait for each other, by name; the members are (task, operator)."""
     members: dict[str, list[tuple[int, int]]] = {}
     for vertex in job.vertices:
-        tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
         for operator in vertex.all_operators:
             strategy = getattr(operator.spec, "watermark_strategy", None)
             if strategy is not None and strategy.alignment is not None:
                 group = members.setdefault(strategy.alignment.watermark_group, [])
                 if strategy.makes_watermarks:
-                    group += [(task, operator.index) for task in tasks]
+                    group += [(task, operator.index) for task in vertex.tasks]
     return {name: AlignmentGroup(found) for name, found in members.items()}
 
 

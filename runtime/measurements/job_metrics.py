@@ -108,7 +108,7 @@ def merge_task_metrics(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> Job
         tuple(
             _merge(
                 vertex,
-                tuple(tasks[vertex.first_task + number] for number in range(vertex.parallelism)),
+                tuple(tasks[task] for task in vertex.tasks),
                 hot_keys,
             )
             for vertex in job.vertices
@@ -121,8 +121,7 @@ def metrics_so_far(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetr
     found = []
     hot_keys = _hot_keys(tasks)
     for vertex in job.vertices:
-        numbers = range(vertex.first_task, vertex.first_task + vertex.parallelism)
-        done = [tasks[number] for number in numbers if number in tasks]
+        done = [tasks[task] for task in vertex.tasks if task in tasks]
         if done:
             found.append(_merge(vertex, tuple(done), hot_keys))
     return JobMetrics(tuple(found))
@@ -133,10 +132,8 @@ def merge_task_accumulators(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -
     return merge_accumulators(
         SentAccumulator(operator.name, name, pickled)
         for vertex in job.vertices
-        for subtask in range(vertex.parallelism)
-        for operator, counts in zip(
-            vertex.all_operators, tasks[vertex.first_task + subtask].operators, strict=True
-        )
+        for task in vertex.tasks
+        for operator, counts in zip(vertex.all_operators, tasks[task].operators, strict=True)
         for name, pickled in counts.accumulators.items()
     )
 

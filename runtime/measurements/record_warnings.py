@@ -30,11 +30,7 @@ class RecordWarnings:
 
     def __init__(self, job: JobProgram) -> None:
         self._job = job
-        self._operators = {
-            operator.operator_id: operator
-            for vertex in job.vertices
-            for operator in vertex.all_operators
-        }
+        self._operators = {operator.operator_id: operator for operator in job.operators}
         self._warned_from: dict[str, int] = {}
         self._noted: set[str] = set()
 
@@ -80,11 +76,10 @@ def late_record_warning(
 
 def _assigned_behind_files(job: JobProgram) -> str | None:
     """The advice for event time that is assigned downstream of a source of whole files."""
-    operators = [operator for vertex in job.vertices for operator in vertex.all_operators]
-    for source in operators:
+    for source in job.operators:
         spec = source.spec
         if isinstance(spec, SourceSpec) and getattr(spec.source, "deals_whole_files", False):
-            for assigner in operators:
+            for assigner in job.operators:
                 if isinstance(assigner.spec, TimestampsWatermarksSpec):
                     return (
                         f"{assigner.label} assigns event time downstream of "

@@ -253,6 +253,11 @@ class VertexProgram:
     remarks: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     @property
+    def tasks(self) -> range:
+        """The task numbers of its subtasks, in their order."""
+        return range(self.first_task, self.first_task + self.parallelism)
+
+    @property
     def all_operators(self) -> tuple[OperatorProgram, ...]:
         """The operators of the chain and the sources that run inside its head, by index."""
         return self.operators + tuple(source.operator for source in self.chained_sources)
@@ -260,15 +265,14 @@ class VertexProgram:
 
 @dataclass(frozen=True, slots=True)
 class StageProgram:
-    """One stage: tasks `first_task` to `first_task + parallelism - 1`, vertex after vertex.
+    """One stage, whose tasks are numbered vertex after vertex.
 
     `slots` has the tasks of each slot. Partition p of the stage's RDD is slot p, whose tasks one Spark task runs
     one after another.
     """
 
     index: int
-    first_task: int
-    parallelism: int
+    tasks: range
     vertices: tuple[int, ...]
     slots: tuple[tuple[int, ...], ...]
 
@@ -283,12 +287,21 @@ class JobProgram:
     job_parameters: dict[str, str] = field(default_factory=dict)
 
     @property
+    def tasks(self) -> range:
+        """The numbers of all tasks."""
+        return range(sum(vertex.parallelism for vertex in self.vertices))
+
+    @property
+    def operators(self) -> list[OperatorProgram]:
+        """The operators of all vertices, with the sources that run inside their heads."""
+        return [operator for vertex in self.vertices for operator in vertex.all_operators]
+
+    @property
     def endless_sources(self) -> list[OperatorProgram]:
         """The sources that never end by themselves."""
         return [
             operator
-            for vertex in self.vertices
-            for operator in vertex.all_operators
+            for operator in self.operators
             if operator.spec.kind == "source" and not operator.spec.is_bounded  # type: ignore[attr-defined]
         ]
 
@@ -308,7 +321,7 @@ class JobProgram:
     def vertex_number(self, task: int) -> int:
         """The number, among the vertices, of a task's vertex."""
         for number, vertex in enumerate(self.vertices):
-            if vertex.first_task <= task < vertex.first_task + vertex.parallelism:
+            if task in vertex.tasks:
                 return number
         raise InternalError(f"job '{self.job_name}' has no task {task}")
 

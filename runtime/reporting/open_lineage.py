@@ -135,12 +135,11 @@ def datasets_of(job: JobProgram) -> tuple[Datasets, Datasets]:
     """The datasets that a job reads and writes, each once, in the order of the plan."""
     inputs: dict[tuple[str, str], None] = {}
     outputs: dict[tuple[str, str], None] = {}
-    for vertex in job.vertices:
-        for operator in vertex.all_operators:
-            spec = operator.spec
-            for name in ("source", "sink", "function"):
-                found = getattr(getattr(spec, name, None), "datasets", ())
-                (outputs if isinstance(spec, _SINKS) else inputs).update(dict.fromkeys(found))
+    for operator in job.operators:
+        spec = operator.spec
+        for name in ("source", "sink", "function"):
+            found = getattr(getattr(spec, name, None), "datasets", ())
+            (outputs if isinstance(spec, _SINKS) else inputs).update(dict.fromkeys(found))
     return tuple(inputs), tuple(outputs)
 
 

@@ -187,8 +187,4 @@ def _check_whole(job: JobProgram, outcome: JobOutcome, numbers: dict[int, list[i
 
 def _vertices_of_tasks(job: JobProgram) -> dict[int, int]:
     """The number of each task's vertex."""
-    return {
-        vertex.first_task + subtask: number
-        for number, vertex in enumerate(job.vertices)
-        for subtask in range(vertex.parallelism)
-    }
+    return {task: number for number, vertex in enumerate(job.vertices) for task in vertex.tasks}

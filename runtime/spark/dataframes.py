@@ -55,11 +55,6 @@ class ArrowSinkEnd:
     schema: str
 
     @property
-    def tasks(self) -> range:
-        """The tasks that write to the sink."""
-        return range(self.vertex.first_task, self.vertex.first_task + self.vertex.parallelism)
-
-    @property
     def record_type(self) -> SparkType:
         """The schema of the records."""
         return SparkType.parse(self.schema)
@@ -88,7 +83,7 @@ class DataFrameEnds:
 
     def with_schemas(self, vertex: ShippedVertex) -> ShippedVertex:
         """The vertex with the schemas that its tasks need."""
-        sinks = [end for end in self.sinks if vertex.first_task in end.tasks]
+        sinks = [end for end in self.sinks if vertex.first_task in end.vertex.tasks]
         schemas = {end.operator.index: end.schema for end in sinks}
         dataframe = self._read.get(self._job.vertex_of(vertex.first_task)[0].vertex_id)
         if dataframe is None:
@@ -333,7 +328,9 @@ def write_dataframes(
     written: list[str] = []
     for end in ends:
         name = end.operator.label
-        batches = written_raw(frames.mapPartitions(BatchesOfSink(end.tasks, end.operator.index)))
+        batches = written_raw(
+            frames.mapPartitions(BatchesOfSink(end.vertex.tasks, end.operator.index))
+        )
         assert isinstance(end.sink, WrittenSink), f"{name} is not a sink of the job"
         try:
             end.sink.write(dataframe_of(batches, columns_of(end.record_type), session))

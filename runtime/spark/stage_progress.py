@@ -323,8 +323,7 @@ class SparkProgress:
         self, stage: StageProgram, known: list[SparkStageInfo], counts: dict[int, int]
     ) -> StageProgress:
         name = stage_name(self._job, stage)
-        tasks = range(stage.first_task, stage.first_task + stage.parallelism)
-        records = sum(counts.get(task, 0) for task in tasks)
+        records = sum(counts.get(task, 0) for task in stage.tasks)
         # Spark may run more stages than the job has, for a DataFrame that the job reads.
         info = next((info for info in known if info.name == name), None)
         if info is None:

@@ -26,9 +26,7 @@ from opchain.runtime.spark.exchange import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STAGE = StageProgram(
-    index=1, first_task=10, parallelism=3, vertices=(0, 1), slots=((10, 12), (11,))
-)
+STAGE = StageProgram(index=1, tasks=range(10, 13), vertices=(0, 1), slots=((10, 12), (11,)))
 
 
 def buffers() -> st.SearchStrategy[Buffer]:

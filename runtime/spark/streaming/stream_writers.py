@@ -62,11 +62,10 @@ class StreamWriters:
         for vertex, operator, sink in arrow_sinks(job):
             assert isinstance(sink, SparkSink), f"{sink!r} is in an unbounded job"
             schema = schema_of_sink(operator, sink, session)
-            where = operator.label
-            writer = sink.bind_stream_writer(columns_of(SparkType.parse(schema)).to_json(), where)
-            tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+            columns = columns_of(SparkType.parse(schema)).to_json()
+            writer = sink.bind_stream_writer(columns, operator.label)
             shipped = ShippedStreamWriter(ship(writer), schema)
-            self._shipped.append((tasks, operator.index, shipped))
+            self._shipped.append((vertex.tasks, operator.index, shipped))
 
     def with_writers(self, vertex: ShippedVertex) -> ShippedVertex:
         """The vertex with the writers of its sinks."""

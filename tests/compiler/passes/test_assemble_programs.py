@@ -211,8 +211,9 @@ def test_stages_know_their_vertices_and_tasks(env: Any, source: Any, compiled: A
     numbers.rebalance().map(int).name("a").set_parallelism(2)
     numbers.rebalance().map(int).name("b").set_parallelism(3)
     job: JobProgram = compiled(env, "programs").job_program
-    assert [(stage.index, stage.first_task, stage.parallelism) for stage in job.stages] == [
-        *((0, 0, 4), (1, 4, 5)),
+    assert [(stage.index, stage.tasks) for stage in job.stages] == [
+        (0, range(4)),
+        (1, range(4, 9)),
     ]
     names = [[job.vertices[number].name for number in stage.vertices] for stage in job.stages]
     assert names == [["Source: in"], ["a", "b"]]

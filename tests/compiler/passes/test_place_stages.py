@@ -87,7 +87,7 @@ def test_tasks_are_numbered_stage_by_stage(env: Any, source: Any, compiled: Any)
         for placed in plan.placed().values()
     }
     assert tasks == {"Source: in": (0, 3), "a": (3, 2), "b": (5, 5)}
-    assert [(stage.first_task, stage.parallelism) for stage in plan.stages] == [(0, 3), (3, 7)]
+    assert [stage.tasks for stage in plan.stages] == [range(3), range(3, 10)]
 
 
 def test_channels_of_a_consumer_are_numbered_across_its_inputs(
@@ -168,7 +168,7 @@ def test_stages_of_random_jobs_are_valid(job: RandomJob) -> None:
     assert all(stage.vertices for stage in plan.stages)
     assert [stage.index for stage in plan.stages] == list(range(len(plan.stages)))
     for one, following in pairwise(plan.stages):
-        assert following.first_task == one.first_task + one.parallelism
+        assert following.tasks.start == one.tasks.stop
     channels: dict[str, list[int]] = {}
     placed = plan.placed()
     for exchange in plan.exchanges:

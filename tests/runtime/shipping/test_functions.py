@@ -94,7 +94,7 @@ def test_a_task_gets_only_its_own_vertex() -> None:
     job = job_of(lambda env: env.from_collection([1]).rebalance().map(str).print(), parallelism=2)
     shipped = ship_vertices(job)
     for stage in job.stages:
-        for task in range(stage.first_task, stage.first_task + stage.parallelism):
+        for task in stage.tasks:
             program = shipped_task(job, shipped, task)
             assert [vertex.name for vertex in program.vertices] == [job.vertex_of(task)[0].name]
             assert program.vertex_of(task)[1] == job.vertex_of(task)[1]

@@ -456,7 +456,7 @@ def test_an_idle_input_is_ignored_and_two_idle_inputs_make_the_output_idle() -> 
 def whole_run(job: JobProgram) -> list[tuple[int, Any]]:
     """Every element that a job sends, with its target."""
     waiting: dict[int, list[Buffer]] = {}
-    for task in range(sum(vertex.parallelism for vertex in job.vertices)):
+    for task in job.tasks:
         buffers = sorted(waiting.get(task, []), key=lambda buffer: buffer[1:4])
         for buffer in StreamTask(job, task, iter(buffers)).run():
             waiting.setdefault(buffer.target, []).append(buffer)

@@ -26,7 +26,7 @@ def delivered(*rows: tuple[int, int, bytes]) -> list[tuple[int, bytes]]:
         for column, (_, kind) in zip(zip(*rows, strict=True), COLUMNS.values(), strict=True)
     ]
     chunk = pa.record_batch(arrays, list(COLUMNS)).serialize().to_pybytes()
-    stage = StageProgram(0, 0, 4, (0, 1), ((0,), (1,), (2,), (3,)))
+    stage = StageProgram(0, range(4), (0, 1), ((0,), (1,), (2,), (3,)))
     columns = json.dumps({"type": "struct", "fields": fields})
     deliver = Deliver(columns, ((0, 2), (2, 2)), stage, has_large_types=False, seal=ErrorSeal())
     frames = list(deliver(0, [chunk]))[1::2]
