@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.function import DistributedCache, RuntimeContext
-from opchain.runtime.functions.sink import NO_LINEAGE, SinkOrigin
+from opchain.runtime.functions.sink import SinkOrigin
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.metrics.accumulators import Accumulator
     from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram, VertexProgram
+    from opchain.runtime.task.stream_task import TaskEnvironment
     from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 
 
@@ -95,27 +96,26 @@ class TaskRuntimeContext(RuntimeContext):
         self,
         program: OperatorProgram,
         task: TaskInfo,
+        environment: TaskEnvironment,
         *,
         keyed_state: KeyedStateBackend | None,
         metric_group: MetricGroup,
         job_parameters: Mapping[str, str],
-        files: Mapping[str, Path],
         send_to_driver: Callable[[Any], None],
-        prints_on_driver: bool = False,
-        lineage: str = NO_LINEAGE,
-        staging: str | None = None,
     ) -> None:
-        self.origin = SinkOrigin(lineage, program.operator_id, program.label, staging)
+        self.origin = SinkOrigin(
+            environment.lineage, program.operator_id, program.label, environment.staging
+        )
         self._program = program
         self._task = task
         self._keyed_state = keyed_state
         self._metric_group = metric_group
         self._accumulators: dict[str, Accumulator[Any, Any]] = {}
         self._job_parameters = job_parameters
-        self._files = LocalFiles(files)
+        self._files = LocalFiles(environment.files)
         self.send_to_driver = send_to_driver
         self.print_line: Callable[[str, bool], None] | None = (
-            self._print_on_driver if prints_on_driver else None
+            self._print_on_driver if environment.prints_on_driver else None
         )
 
     def _print_on_driver(self, text: str, to_stderr: bool) -> None:
@@ -229,14 +229,11 @@ def operator_context(
     task: TaskInfo,
     executor: MailboxExecutor,
     timers: TimerService,
+    environment: TaskEnvironment,
     *,
     marker_timers: TimerService | None = None,
     send_to_driver: Callable[[Any], None],
     job_parameters: Mapping[str, str],
-    files: Mapping[str, Path],
-    prints_on_driver: bool = False,
-    lineage: str = NO_LINEAGE,
-    staging: str | None = None,
 ) -> OperatorContext:
     """The services of one operator of a task.
 
@@ -251,14 +248,11 @@ def operator_context(
     runtime_context = TaskRuntimeContext(
         program,
         task,
+        environment,
         keyed_state=keyed_state,
         metric_group=operator_group(task, program),
         job_parameters=job_parameters,
-        files=files,
         send_to_driver=send_to_driver,
-        prints_on_driver=prints_on_driver,
-        lineage=lineage,
-        staging=staging,
     )
     context = OperatorContext(
         task=task,
@@ -268,6 +262,10 @@ def operator_context(
         mailbox=executor,
         send_to_driver=send_to_driver,
         operator_state=SubtaskStateStore(where),
+        feed=environment.feed,
+        schema=environment.schemas.get(program.index),
+        make_writer=environment.sink_writers.get(program.index),
+        alignment=environment.alignment,
     )
     if key is not None and keyed_state is not None:
         timer_services = TimerServices(

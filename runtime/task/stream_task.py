@@ -337,21 +337,14 @@ class StreamTask:
             self.info,
             self.processor.mailbox_executor(program.index if is_in_chain else MIN_PRIORITY),
             self._clock_of(program),
+            self.environment,
             marker_timers=self._marker_clock(),
             send_to_driver=self._driver.send,
             job_parameters=self.job.job_parameters,
-            files=self.environment.files,
-            prints_on_driver=self.environment.prints_on_driver,
-            lineage=self.environment.lineage,
-            staging=self.environment.staging,
         )
+        context.send_batch = self._send_batch_of(program.index)
         if self._is_live:
             context.input_clock_ns = self._input_clock_ns
-        context.alignment = self.environment.alignment
-        context.feed = self.environment.feed
-        context.schema = self.environment.schemas.get(program.index)
-        context.send_batch = self._send_batch_of(program.index)
-        context.make_writer = self.environment.sink_writers.get(program.index)
         return context
 
     def _input_clock_ns(self) -> int:

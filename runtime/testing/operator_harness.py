@@ -47,6 +47,7 @@ from opchain.runtime.state.keys.key_groups import (
 )
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute
 from opchain.runtime.task.operator_services import operator_context
+from opchain.runtime.task.stream_task import TaskEnvironment
 from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
@@ -236,9 +237,9 @@ class OperatorHarness:
             self._task,
             self._processor.mailbox_executor(0),
             self.clock,
+            TaskEnvironment(),
             send_to_driver=self.sent_to_driver.append,
             job_parameters=job_parameters or {},
-            files={},
         )
         self.operator = create_operator(program, context, self._output, is_batch=False)
         if tracks_changes:

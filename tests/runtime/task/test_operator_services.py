@@ -21,6 +21,7 @@ from opchain.runtime.state.timers.internal_timer_service import (
     InternalTimerService,
 )
 from opchain.runtime.task.operator_services import operator_context
+from opchain.runtime.task.stream_task import TaskEnvironment
 from opchain.runtime.testing.operator_harness import ManualClock
 
 
@@ -43,9 +44,9 @@ def context_of(
         TaskInfo(vertex, 1 if parallelism > 1 else 0),
         MailboxProcessor(lambda _: None).mailbox_executor(0),
         ManualClock(7),
+        TaskEnvironment(),
         send_to_driver=sent.append,
         job_parameters={"a": "b"},
-        files={},
     )
     context.send_to_driver("item")
     assert sent == ["item"]

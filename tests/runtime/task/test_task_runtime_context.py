@@ -31,6 +31,7 @@ from opchain.runtime.operators.operator import TaskInfo
 from opchain.runtime.program.operator_specs import MapSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.task.operator_services import TaskRuntimeContext, operator_group
+from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
     from opchain.runtime.functions.function import RuntimeContext
@@ -46,10 +47,10 @@ def context() -> TaskRuntimeContext:
     return TaskRuntimeContext(
         OPERATOR,
         TASK,
+        TaskEnvironment(files={"names": Path("names.txt")}),
         keyed_state=None,
         metric_group=operator_group(TASK, OPERATOR),
         job_parameters={"user": "ann"},
-        files={"names": Path("names.txt")},
         send_to_driver=lambda _: None,
     )
 
