@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +158,78 @@ def _installed(
             f"{python}, and remove set_python_requirements()\n{last}"
         )
     return folder
+
+
+@contextmanager
+def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
+    """Within the block, the cached files and unpacked archives by name. Python files can be imported.
+
+    Requirements are installed. If there are archives, their folder is the working directory. `python_executable` and
+    jars have no effect: this process is the interpreter.
+
+    Raises:
+        FileNotFoundError: A file does not exist.
+    """
+    files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
+    for path in (*files.values(), *map(Path, dependencies.python_files)):
+        if not path.exists():
+            raise missing_file(path)
+    installed = installed_requirements(dependencies.requirements)
+    with importable((*dependencies.python_files, *installed)):
+        if not dependencies.archives:
+            yield files
+            return
+        with tempfile.TemporaryDirectory(prefix="opchain-archives-") as folder:
+            unpacked = _unpacked(dependencies.archives, Path(folder))
+            with working_folder(folder):
+                yield files | unpacked
+
+
+@contextmanager
+def importable(python_files: Sequence[str]) -> Iterator[None]:
+    """Within the block, modules can be imported from these files and folders."""
+    added = [_import_root(Path(file)) for file in python_files]
+    sys.path[:0] = added
+    try:
+        yield
+    finally:
+        for root in added:
+            if root in sys.path:
+                sys.path.remove(root)
+
+
+def _import_root(path: Path) -> str:
+    """The import path entry: the folder of a .py file, the parent of a package, or the folder or zip itself."""
+    is_module = path.suffix == ".py" or (path / "__init__.py").is_file()
+    return str((path.parent if is_module else path).absolute())
+
+
+def _unpacked(archives: Sequence[PythonArchive], folder: Path) -> dict[str, Path]:
+    for archive in archives:
+        target = folder / archive.name
+        if tarfile.is_tarfile(archive.path):
+            with tarfile.open(archive.path) as tar:
+                tar.extraction_filter = lambda member, _: member  # _members_inside has checked them
+                tar.extractall(target, _members_inside(tar, target))  # noqa: S202 - checked as well
+        else:
+            shutil.unpack_archive(archive.path, target)
+    return {archive.name: folder / archive.name for archive in archives}
+
+
+def _members_inside(tar: tarfile.TarFile, folder: Path) -> Iterator[tarfile.TarInfo]:
+    """The members of an archive, each checked when those before it are unpacked, because they may be links.
+
+    The filters of the standard library are missing in Python 3.11.2 of Debian 12. `data` also refuses the links of a
+    virtual environment to its interpreter.
+    """
+    root = os.path.realpath(folder)
+    for member in tar:
+        names = (member.name, member.linkname) if member.islnk() else (member.name,)
+        for name in names:
+            place = os.path.realpath(folder / name)
+            if member.isdev() or os.path.commonpath([root, place]) != root:
+                raise ValueError(
+                    f"the archive {tar.name!r} is refused: its member {member.name!r} is a device, or would be "
+                    f"written outside of the folder into which the archive is unpacked: use another archive"
+                )
+        yield member

@@ -26,10 +26,10 @@ from opchain.runtime.epochs.input_log import (
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.source_positions import POSITIONS, Offset, SourcePositions
 from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
-from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies, local_files
 from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
-from opchain.runtime.local.job import local_files, warn_of_many_tasks
+from opchain.runtime.local.job import warn_of_many_tasks
 from opchain.runtime.local.live_run import StopSwitch
 from opchain.runtime.local.task_thread import JobStoppedError, TaskThread
 from opchain.runtime.mailbox.timer_service import wall_clock_ms

@@ -8,26 +8,14 @@ modules that Spark would copy to executors are used in place.
 from __future__ import annotations
 
 import logging
-import os
-import shutil
-import sys
-import tarfile
-import tempfile
 import threading
 import uuid
-from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.job.dependencies import (
-    NO_DEPENDENCIES,
-    JobDependencies,
-    PythonArchive,
-    installed_requirements,
-    missing_file,
-    working_folder,
-)
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies, local_files
 from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
@@ -43,7 +31,7 @@ from opchain.runtime.shipping.outcome import JobOutcome, commit, read_outcome
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.records.elements import Buffer
 
@@ -52,81 +40,6 @@ _LOG = logging.getLogger("opchain.local")
 
 MANY_TASKS = 1000
 """With more tasks, a job in this process logs a warning."""
-
-
-@contextmanager
-def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
-    """Within the block, the cached files and unpacked archives by name. Python files can be imported.
-
-    Requirements are installed. If there are archives, their folder is the working directory. `python_executable` and
-    jars have no effect: this process is the interpreter.
-
-    Raises:
-        FileNotFoundError: A file does not exist.
-    """
-    files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
-    for path in (*files.values(), *map(Path, dependencies.python_files)):
-        if not path.exists():
-            raise missing_file(path)
-    installed = installed_requirements(dependencies.requirements)
-    with importable((*dependencies.python_files, *installed)):
-        if not dependencies.archives:
-            yield files
-            return
-        with tempfile.TemporaryDirectory(prefix="opchain-archives-") as folder:
-            unpacked = _unpacked(dependencies.archives, Path(folder))
-            with working_folder(folder):
-                yield files | unpacked
-
-
-@contextmanager
-def importable(python_files: Sequence[str]) -> Iterator[None]:
-    """Within the block, modules can be imported from these files and folders."""
-    added = [_import_root(Path(file)) for file in python_files]
-    sys.path[:0] = added
-    try:
-        yield
-    finally:
-        for root in added:
-            if root in sys.path:
-                sys.path.remove(root)
-
-
-def _import_root(path: Path) -> str:
-    """The import path entry: the folder of a .py file, the parent of a package, or the folder or zip itself."""
-    is_module = path.suffix == ".py" or (path / "__init__.py").is_file()
-    return str((path.parent if is_module else path).absolute())
-
-
-def _unpacked(archives: Sequence[PythonArchive], folder: Path) -> dict[str, Path]:
-    for archive in archives:
-        target = folder / archive.name
-        if tarfile.is_tarfile(archive.path):
-            with tarfile.open(archive.path) as tar:
-                tar.extraction_filter = lambda member, _: member  # _members_inside has checked them
-                tar.extractall(target, _members_inside(tar, target))  # noqa: S202 - checked as well
-        else:
-            shutil.unpack_archive(archive.path, target)
-    return {archive.name: folder / archive.name for archive in archives}
-
-
-def _members_inside(tar: tarfile.TarFile, folder: Path) -> Iterator[tarfile.TarInfo]:
-    """The members of an archive, each checked when those before it are unpacked, because they may be links.
-
-    The filters of the standard library are missing in Python 3.11.2 of Debian 12. `data` also refuses the links of a
-    virtual environment to its interpreter.
-    """
-    root = os.path.realpath(folder)
-    for member in tar:
-        names = (member.name, member.linkname) if member.islnk() else (member.name,)
-        for name in names:
-            place = os.path.realpath(folder / name)
-            if member.isdev() or os.path.commonpath([root, place]) != root:
-                raise ValueError(
-                    f"the archive {tar.name!r} is refused: its member {member.name!r} is a device, or would be "
-                    f"written outside of the folder into which the archive is unpacked: use another archive"
-                )
-        yield member
 
 
 def local_run(
@@ -142,60 +55,55 @@ def local_run(
         UnpicklableFunctionError: A function cannot be pickled.
     """
     warn_of_many_tasks(job)
-    is_endless = bool(job.endless_sources or job.running_sources)
-    shipped = () if is_endless else ship_vertices(job)
+    strategy = restarts or RestartStrategy()
+    if job.endless_sources or job.running_sources:
+        return _live_run(job, dependencies, strategy)
+    shipped = ship_vertices(job)
     progress = CountedProgress(job)
-    attempts = _Attempts()
-    collected = _collected_records(job)
-    start = "from the beginning" + (", without the state that it had" if is_endless else "")
-    counted = Restarts(restarts or RestartStrategy(), job.job_name, start=start)
+    attempts = _Attempts(job, dependencies, strategy, start="from the beginning")
 
-    def attempt(number: int) -> JobOutcome:
-        switch, lineage = attempts.begin(), uuid.uuid4().hex
-        with discarded_on_failure(job, lineage):
-            with local_files(dependencies) as files:
-                environment = TaskEnvironment(
-                    attempt=number,
-                    files=files,
-                    lineage=lineage,
-                    take_collected=collected.put if is_endless else None,
-                )
-                if is_endless:
-                    outcome = read_outcome(
-                        job, LiveRun(job, environment, switch, progress).buffers()
-                    )
-                else:
-                    buffers = run_tasks(
-                        job, shipped, environment=environment, switch=switch, progress=progress
-                    )
-                    outcome = attempts.run(lambda: read_outcome(job, buffers))
-            commit(job, outcome)
-        RecordWarnings(job).look_at(outcome.metrics)
-        return outcome
+    def outcome_of(environment: TaskEnvironment, switch: StopSwitch) -> JobOutcome:
+        buffers = run_tasks(job, shipped, environment=environment, switch=switch, progress=progress)
+        return attempts.in_a_thread(lambda: read_outcome(job, buffers))
+
+    return JobRun(
+        lambda: attempts.run(outcome_of),
+        attempts.stop,
+        name=job.job_name,
+        progress=progress,
+        restarts=attempts.restarts,
+    )
+
+
+def _live_run(job: JobProgram, dependencies: JobDependencies, strategy: RestartStrategy) -> JobRun:
+    """The run of a job that may not end. All of its tasks run at once."""
+    progress = CountedProgress(job)
+    collected = _collected_records(job)
+    start = "from the beginning, without the state that it had"
+    attempts = _Attempts(job, dependencies, strategy, start=start)
+
+    def outcome_of(environment: TaskEnvironment, switch: StopSwitch) -> JobOutcome:
+        environment = replace(environment, take_collected=collected.put)
+        return read_outcome(job, LiveRun(job, environment, switch, progress).buffers())
 
     def run() -> JobOutcome:
-        return counted.run(attempt, attempts.stopped)
-
-    def run_live() -> JobOutcome:
         try:
-            return run()
+            return attempts.run(outcome_of)
         finally:
             collected.end()
 
-    def stop_live() -> None:
+    def stop() -> None:
         collected.end()  # a task that waits for a reader continues
         attempts.stop()
 
-    if is_endless:
-        return _LiveJobRun(
-            run_live,
-            stop_live,
-            name=job.job_name,
-            progress=progress,
-            restarts=counted,
-            records=collected,
-        )
-    return JobRun(run, attempts.stop, name=job.job_name, progress=progress, restarts=counted)
+    return _LiveJobRun(
+        run,
+        stop,
+        name=job.job_name,
+        progress=progress,
+        restarts=attempts.restarts,
+        records=collected,
+    )
 
 
 def warn_of_many_tasks(job: JobProgram) -> None:
@@ -210,24 +118,52 @@ def warn_of_many_tasks(job: JobProgram) -> None:
 
 
 class _Attempts:
-    """The attempts of a run. Each has its own stop switch."""
+    """The attempts of a run, until one succeeds or the run is stopped. Each has its own stop switch.
 
-    def __init__(self) -> None:
-        self.stopped = threading.Event()
+    Args:
+        job: The job.
+        dependencies: The files that it needs.
+        strategy: When a failed attempt is followed by another one.
+        start: Where an attempt begins, for the log.
+    """
+
+    def __init__(
+        self, job: JobProgram, dependencies: JobDependencies, strategy: RestartStrategy, start: str
+    ) -> None:
+        self.restarts = Restarts(strategy, job.job_name, start=start)
+        self._job = job
+        self._dependencies = dependencies
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._switch = StopSwitch()
         self._thread: TaskThread | None = None
 
-    def begin(self) -> StopSwitch:
+    def run(self, outcome_of: Callable[[TaskEnvironment, StopSwitch], JobOutcome]) -> JobOutcome:
+        """Runs attempts. `outcome_of` runs the tasks of one, without commits."""
+        return self.restarts.run(lambda number: self._attempt(number, outcome_of), self._stopped)
+
+    def _attempt(
+        self, number: int, outcome_of: Callable[[TaskEnvironment, StopSwitch], JobOutcome]
+    ) -> JobOutcome:
+        switch, lineage = self._begin(), uuid.uuid4().hex
+        with discarded_on_failure(self._job, lineage):
+            with local_files(self._dependencies) as files:
+                environment = TaskEnvironment(attempt=number, files=files, lineage=lineage)
+                outcome = outcome_of(environment, switch)
+            commit(self._job, outcome)
+        RecordWarnings(self._job).look_at(outcome.metrics)
+        return outcome
+
+    def _begin(self) -> StopSwitch:
         """Returns the switch of a new attempt."""
         with self._lock:
             self._switch = StopSwitch()
-            if self.stopped.is_set():
+            if self._stopped.is_set():
                 self._switch.stop()
             return self._switch
 
-    def run(self, call: Callable[[], JobOutcome]) -> JobOutcome:
-        """Runs the tasks of an attempt: in the main thread, where Ctrl-C ends them, or in a thread that can be abandoned."""
+    def in_a_thread(self, call: Callable[[], JobOutcome]) -> JobOutcome:
+        """Makes a call: in the main thread, where Ctrl-C ends it, or in a thread that can be abandoned."""
         if threading.current_thread() is threading.main_thread():
             return call()
         thread = TaskThread("tasks", lambda: None)
@@ -240,7 +176,7 @@ class _Attempts:
     def stop(self) -> None:
         """Stops the current attempt, and prevents further attempts."""
         with self._lock:
-            self.stopped.set()
+            self._stopped.set()
             self._switch.stop()
         if self._thread is not None:
             self._thread.stop()
@@ -252,12 +188,7 @@ def _collected_records(job: JobProgram) -> CollectedRecords:
     With a single sink, the job waits for its reader if the queue is full. With several sinks, a program may read one to
     its end first; and a program may wait for the end of a job before it reads. In these cases, the queue is unlimited.
     """
-    sinks = [
-        operator
-        for vertex in job.vertices
-        for operator in vertex.operators
-        if operator.spec.kind == "collect_sink"
-    ]
+    sinks = [operator for operator in job.operators if operator.spec.kind == "collect_sink"]
     is_read_live = len(sinks) == 1 and job.endless_sources
     return CollectedRecords() if is_read_live else CollectedRecords(NO_LIMIT)
 

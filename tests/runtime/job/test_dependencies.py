@@ -14,8 +14,9 @@ from opchain.runtime.job.dependencies import (
     CachedFile,
     JobDependencies,
     PythonArchive,
+    importable,
+    local_files,
 )
-from opchain.runtime.local.job import importable, local_files
 
 
 def test_cached_files_are_used_in_place(tmp_path: Path) -> None:
