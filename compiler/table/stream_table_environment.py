@@ -18,12 +18,11 @@ from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
-from opchain.compiler.table.built_in_functions import BUILT_IN_FUNCTIONS
 from opchain.compiler.table.calculation import projected
 from opchain.compiler.table.connectors import KNOWN, table_source, unknown_connector
 from opchain.compiler.table.connectors.row_types import row_type, wire_values
 from opchain.compiler.table.data_types import DataType, DataTypes
-from opchain.compiler.table.explain import plan_text
+from opchain.compiler.table.explain import plan_text, shown
 from opchain.compiler.table.expressions import Column, Typed, by_position, cast
 from opchain.compiler.table.like import described_like
 from opchain.compiler.table.planner import Planner
@@ -39,13 +38,15 @@ from opchain.compiler.table.schema_resolver import (
     watermark_strategy,
 )
 from opchain.compiler.table.settings import RUNTIME_MODE, EnvironmentSettings, TableConfig
-from opchain.compiler.table.show import shown
 from opchain.compiler.table.sql import plain_path
 from opchain.compiler.table.statement_set import StatementSet
 from opchain.compiler.table.table import Table
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.compiler.table.table_result import TableResult, without_names
-from opchain.compiler.table.user_functions import UserDefinedScalarFunctionWrapper
+from opchain.compiler.table.user_functions import (
+    BUILT_IN_FUNCTIONS,
+    UserDefinedScalarFunctionWrapper,
+)
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError, short_repr
 from opchain.runtime.functions.sql import WithTimestamp

@@ -1,4 +1,4 @@
-"""A table: columns, and the stream of its rows."""
+"""A table: columns, the stream of its rows, and the expressions of the Table API that give another table."""
 
 from __future__ import annotations
 
@@ -6,27 +6,32 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
+from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
-from opchain.compiler.table.data_types import RowType
+from opchain.compiler.table.data_types import DataTypes, RowField, RowType, data_type_of
 from opchain.compiler.table.expression import Expression
-from opchain.compiler.table.expressions import by_position
+from opchain.compiler.table.expressions import STRING, Column, Compiler, Typed, by_position
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.table_descriptor import Schema, TableSchema
-from opchain.compiler.table.table_expressions import calculation_of, check_names, named_fields
 from opchain.compiler.table.table_result import schema_of
-from opchain.compiler.table.user_functions import UserDefinedScalarFunctionWrapper
+from opchain.compiler.table.user_functions import (
+    UserDefinedScalarFunctionWrapper,
+    with_functions,
+)
 from opchain.runtime.errors import GraphError, imported
 from opchain.runtime.types.row import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.table.explain import ExplainDetail
-    from opchain.compiler.table.expressions import Column
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
     from opchain.compiler.table.table_descriptor import TableDescriptor
     from opchain.compiler.table.table_result import TableResult
+
+
+_TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ class Table:
             GraphError: Two columns have the same name, or an expression does not fit the columns.
         """
         call = "Table.select"
-        return self._calculated(call, named_fields(call, fields, self.columns))
+        return self._calculated(call, _named_fields(call, fields, self.columns))
 
     def filter(self, predicate: Expression) -> Table:
         """The rows for which the predicate is true.
@@ -109,7 +114,7 @@ class Table:
         """
         call = "Table.filter"
         condition = checked(predicate, Expression, call, "the predicate").tree
-        calculation = calculation_of(call, self.columns, self._functions(), None, condition)
+        calculation = _calculation_of(call, self.columns, self._functions(), None, condition)
         return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
 
     def where(self, predicate: Expression) -> Table:
@@ -123,14 +128,14 @@ class Table:
             GraphError: There is a column of this name.
         """
         call = "Table.add_columns"
-        added = named_fields(call, fields, self.columns, len(self.columns))
+        added = _named_fields(call, fields, self.columns, len(self.columns))
         return self._calculated(call, [*self._own_fields(), *added])
 
     def add_or_replace_columns(self, *fields: Expression) -> Table:
         """The columns, and one for each expression. It replaces the column of its name."""
         call = "Table.add_or_replace_columns"
-        added = named_fields(call, fields, self.columns, len(self.columns))
-        check_names(call, added)
+        added = _named_fields(call, fields, self.columns, len(self.columns))
+        _check_names(call, added)
         return self._calculated(call, list({**dict(self._own_fields()), **dict(added)}.items()))
 
     def rename_columns(self, *fields: Expression) -> Table:
@@ -156,7 +161,7 @@ class Table:
             GraphError: There is no such column.
         """
         call = "Table.drop_columns"
-        dropped = [name for name, _ in named_fields(call, fields, self.columns)]
+        dropped = [name for name, _ in _named_fields(call, fields, self.columns)]
         for name in dropped:
             self._existing(name, call)
         return self._calculated(call, [one for one in self._own_fields() if one[0] not in dropped])
@@ -177,7 +182,7 @@ class Table:
         kinds = (Expression, UserDefinedScalarFunctionWrapper)
         checked(func, kinds, call, "the function")
         fields = [("row", func.tree if isinstance(func, Expression) else func.of_row())]
-        of_rows = calculation_of(call, self.columns, self._functions(), fields)
+        of_rows = _calculation_of(call, self.columns, self._functions(), fields)
         made = self._derived(of_rows.columns, lambda: of_rows.applied(self.rows()))
         of = of_rows.columns[0].data_type
         if not isinstance(of, RowType):
@@ -203,8 +208,8 @@ class Table:
         return name
 
     def _calculated(self, call: str, fields: list[tuple[str, Any]]) -> Table:
-        check_names(call, fields)
-        calculation = calculation_of(call, self.columns, self._functions(), fields)
+        _check_names(call, fields)
+        calculation = _calculation_of(call, self.columns, self._functions(), fields)
         return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
 
     def _derived(self, columns: tuple[Column, ...], stream: Callable[[], DataStream[Any]]) -> Table:
@@ -250,6 +255,100 @@ class Table:
     ) -> TablePipeline:
         """An INSERT INTO of the rows, which `execute()` or a statement set runs."""
         return TablePipeline(table_path_or_descriptor, self, overwrite)
+
+
+class _TableCompiler(Compiler):
+    """Compiles expressions of the Table API. Beyond SQL, `+` joins texts, `get` takes the number of a field, and `row` has fields f0, f1, ..."""
+
+    _name_of_field = "f{}"
+
+    def _star(self, _: Any) -> Typed:
+        """The whole row, which the function of `Table.map` gets."""
+        fields = [RowField(name, each.data_type) for name, each in self._columns.items()]
+        names = tuple(self._columns)
+        values = "".join(f"{each.text}, " for each in self._columns.values())
+        return Typed(f"as_row(row, {names!r}, lambda row: ({values}))", DataTypes.ROW(fields))
+
+    def _add(self, tree: Any) -> Typed:
+        if self.compile(tree.left).data_type.name in _TEXTS:
+            return self._call("concat", STRING, tree.left, tree.right)
+        return self._arithmetic(tree, "add")
+
+    def _dot(self, tree: Any) -> Typed:
+        key, row = tree.expression, self.compile(tree.this)
+        if type(key).__name__ == "Literal" and isinstance(row.data_type, RowType):
+            fields = row.data_type.fields
+            if int(key.this) < len(fields):
+                return self._field(row, fields[int(key.this)].name)
+        return self._field(row, key.name)
+
+
+def _calculation_of(
+    call: str,
+    columns: Sequence[Column],
+    functions: Mapping[str, UserDefinedScalarFunctionWrapper],
+    fields: Sequence[tuple[str, Any]] | None,
+    condition: Any = None,
+) -> Calculation:
+    """The calculation of a call such as `Table.select`, with the user's functions by name."""
+    where = at_call(call)
+    if fields is not None:
+        fields = [(name, with_functions(tree.copy(), functions)) for name, tree in fields]
+    if condition is not None:
+        condition = with_functions(condition.copy(), functions)
+    return Calculation(
+        columns,
+        lambda _, calls: _TableCompiler(by_position(columns), (), where, calls),
+        fields,
+        condition,
+    )
+
+
+def _named_fields(
+    call: str, expressions: Sequence[Expression], columns: Sequence[Column], first: int = 0
+) -> list[tuple[str, Any]]:
+    """The names and trees of the columns that expressions give. A computed column is `_c` and its place, from `first`."""
+    found: list[tuple[str, Any]] = []
+    for each in expressions:
+        tree = checked(each, Expression, call, "the column").tree
+        if tree.is_star:
+            found += [(name, Expression.of_column(name).tree) for name, _ in columns]
+        else:
+            found.append((_name_of(tree) or f"_c{first + len(found)}", tree))
+    return found
+
+
+def _check_names(call: str, fields: Sequence[tuple[str, Any]]) -> None:
+    """Checks that each column has a name of its own.
+
+    Raises:
+        GraphError: Two columns have the same name.
+    """
+    names = [name for name, _ in fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise GraphError(
+                f"{at_call(call)}: two columns would have the name '{name}'; give one of them another name with "
+                ".alias('...')"
+            )
+
+
+def _name_of(tree: Any) -> str | None:
+    """The name of a column; None if it is computed. A cast and a field have names made from that of their operand."""
+    kind = type(tree).__name__
+    if kind in ("Alias", "Column"):
+        return str(tree.alias_or_name)
+    if kind == "Paren":
+        return _name_of(tree.this)
+    if kind not in ("Cast", "Dot"):
+        return None
+    name = _name_of(tree.this)
+    if name is None:
+        return None
+    if kind == "Cast":
+        return f"{name}-{data_type_of(tree.to.sql(dialect='flink'))}"
+    key = tree.expression
+    return f"{name}$_{key.this}" if type(key).__name__ == "Literal" else f"{name}${key.name}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Configuration, Row
-from opchain.compiler.table.built_in_functions import BUILT_IN_FUNCTIONS
+from opchain.compiler.table.user_functions import BUILT_IN_FUNCTIONS
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import DataTypes, StreamTableEnvironment, Table
