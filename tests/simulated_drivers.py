@@ -22,7 +22,6 @@ import sys
 import uuid
 from collections import Counter
 from contextlib import ExitStack
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -44,7 +43,7 @@ from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.fall_back import is_whole
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.epochs.input_log import SavedInput, require_log, reset_to_checkpoint
+from opchain.runtime.epochs.input_log import require_log, reset_to_checkpoint
 from opchain.runtime.errors import CheckpointError, SinkError
 from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.local.epoch_run import LocalEpochJob
@@ -188,9 +187,8 @@ class World(Scheduler):
             epochs = in_process_epochs(job, coordinator, storage, staging=STAGING)
             try:
                 require_log(storage, epochs.last_batch)
-                saved = SavedInput(storage)
                 if not epochs.are_over():
-                    LocalEpochJob(job, _SETTINGS)._run_epochs(epochs, saved, Path())
+                    LocalEpochJob(job, _SETTINGS)._run_epochs(epochs)
             finally:
                 epochs.tasks.close()
             coordinator.sweep()

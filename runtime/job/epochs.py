@@ -47,7 +47,7 @@ from opchain.runtime.epochs.epoch_progress import (
     epoch_progress,
 )
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
-from opchain.runtime.epochs.input_log import offset_of
+from opchain.runtime.epochs.input_log import SavedInput, offset_of
 from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
@@ -162,6 +162,7 @@ class Epochs:
         sources: Its unbounded sources, in the order of the log of offsets.
         tasks: Runs its tasks.
         storage: The storage of state.
+        saved_input: The input of micro-batches that are repeated after an earlier checkpoint.
     """
 
     def __init__(
@@ -216,6 +217,7 @@ class Epochs:
         ):
             self._commit_again(dropped)
         self._discard_orphans()  # of runs that were killed
+        self.saved_input = SavedInput(storage)
 
     @property
     def last_batch(self) -> int:

@@ -32,7 +32,6 @@ from opchain.runtime.epochs.delivered_sources import can_be_replayed, unbounded_
 from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochListener, ProgressLog
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
-    SavedInput,
     require_log,
     reset_to_checkpoint,
 )
@@ -156,6 +155,7 @@ class UnboundedJob(ABC):
         self.cancelled = threading.Event()
         self._between_epochs = threading.Lock()
         self._failure: BaseException | None = None
+        self._folder: Path | None = None
         self.records = CollectedRecords()
         self.control = JobControl(
             self.run_id,
@@ -187,14 +187,8 @@ class UnboundedJob(ABC):
         """
 
     @abstractmethod
-    def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:
-        """Runs epochs until the job ends. Returns whether to start again, because the log of offsets was restored.
-
-        Args:
-            epochs: The epochs.
-            saved: The saved input of micro-batches that are repeated after an earlier checkpoint.
-            folder: A temporary folder of the run.
-        """
+    def _run_epochs(self, epochs: Epochs) -> bool:
+        """Runs epochs until the job ends. Returns whether to start again, because the log of offsets was restored."""
 
     @abstractmethod
     def _cancel_epoch(self) -> None:
@@ -233,11 +227,12 @@ class UnboundedJob(ABC):
             # Readers of collected records must see the end of the job, even if any of the next steps fails.
             stack.callback(self.records.end)
             folder = tempfile.TemporaryDirectory(prefix="opchain-", ignore_cleanup_errors=True)
-            return self._run_in(Path(stack.enter_context(folder)), stack)
+            self._folder = Path(stack.enter_context(folder))
+            return self._run_in(stack)
 
-    def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:
-        """Runs epochs with a temporary folder. The stack closes all resources."""
-        url = self.settings.checkpoint_dir or str(folder / "checkpoints")
+    def _run_in(self, stack: ExitStack) -> JobOutcome:
+        """Runs epochs. The stack closes all resources."""
+        url = self.settings.checkpoint_dir or str(self.folder / "checkpoints")
         key_file = self.settings.checkpoint_key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
         at_end = self.settings.savepoint_at_end
@@ -288,15 +283,12 @@ class UnboundedJob(ABC):
         stack.callback(self.control.end)
         require_log(storage, epochs.last_batch)
         self._require_input(storage, epochs.last_batch)
-        saved = SavedInput(storage)
 
         def attempt(number: int) -> None:
             self._failure = None
             tasks.restarts = number
             self._finish_failed_epoch(epochs)
-            while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(
-                epochs, saved, folder
-            ):
+            while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(epochs):
                 pass
 
         self.restarts.run(attempt, self.cancelled)
@@ -308,6 +300,12 @@ class UnboundedJob(ABC):
         outcome = epochs.outcome or JobOutcome()
         outcome.metrics = self.history.totals()
         return outcome
+
+    @property
+    def folder(self) -> Path:
+        """The temporary folder of the run."""
+        assert self._folder is not None, "the run has begun"
+        return self._folder
 
     @property
     def checkpoints(self) -> str | None:
@@ -362,7 +360,6 @@ class UnboundedJob(ABC):
     def _run_epoch(
         self,
         epochs: Epochs,
-        saved: SavedInput,
         rows: Any,
         batch: int,
         read_to: Mapping[str, Any] | None = None,
@@ -370,14 +367,14 @@ class UnboundedJob(ABC):
         """Runs the epoch of a micro-batch, and serves a request to drain the job. See `Epochs.run`."""
         with self._turn(), self._around_epoch():
             self.control.require_not_stopped()
-            saved.require(batch)
+            epochs.saved_input.require(batch)
             drains = self.control.drains
             ends = self.is_bounded and self.settings.savepoint_at_end is None
             try:
                 has_drained = epochs.run(rows, batch, drains=drains or ends, read_to=read_to)
             finally:
                 self.control.checkpointed(epochs.committed)
-            saved.forget(batch)
+            epochs.saved_input.forget(batch)
             if drains and has_drained:
                 self.control.drained()
 

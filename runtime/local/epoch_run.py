@@ -17,7 +17,6 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.epochs.delivered_sources import DeliveredSource, deliveries_of, positions_of
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
-    SavedInput,
     is_batch_done,
     log_offset,
     mark_batch_done,
@@ -39,7 +38,6 @@ from opchain.runtime.task.stream_task import TaskEnvironment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import ExitStack
-    from pathlib import Path
 
     from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
@@ -203,7 +201,7 @@ class LocalEpochJob(UnboundedJob):
         """See UnboundedJob."""
         self._woken.set()
 
-    def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:  # noqa: ARG002
+    def _run_epochs(self, epochs: Epochs) -> bool:
         """See UnboundedJob."""
         log = f"{epochs.storage.url}/{OFFSETS}"
         positions = positions_of(epochs.sources, log, self.settings.target_epoch_ms or None)
@@ -211,7 +209,7 @@ class LocalEpochJob(UnboundedJob):
         until_ms = wall_clock_ms() if reads_all else None
         done = epochs.last_batch
         if done >= 0 and not is_batch_done(log, done):
-            self._run_one(epochs, saved, log, done, ())  # a commit may have failed
+            self._run_one(epochs, log, done, ())  # a commit may have failed
         start = _offset_after(epochs, log, done) or positions.initial(wall_clock_ms())
         mended = None
         while not (self._is_over() or epochs.are_over()):
@@ -229,7 +227,7 @@ class LocalEpochJob(UnboundedJob):
                 except FileExistsError:  # a driver that this one has replaced was first
                     continue
             try:
-                self._run_one(epochs, saved, log, batch, list(positions.splits(start, end)), end)
+                self._run_one(epochs, log, batch, list(positions.splits(start, end)), end)
             except InputRestoredError:
                 mended = batch
                 continue
@@ -248,7 +246,6 @@ class LocalEpochJob(UnboundedJob):
     def _run_one(
         self,
         epochs: Epochs,
-        saved: SavedInput,
         log: str,
         batch: int,
         rows: Any,
@@ -257,7 +254,7 @@ class LocalEpochJob(UnboundedJob):
         """Runs the epoch of a micro-batch, and writes to the commit log that the epoch is over."""
         try:
             with self._noting_failure(epochs, batch):
-                self._run_epoch(epochs, saved, rows, batch, end)
+                self._run_epoch(epochs, rows, batch, end)
         except JobStoppedError as error:
             if not self.cancelled.is_set():
                 raise

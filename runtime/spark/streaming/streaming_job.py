@@ -23,7 +23,6 @@ from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.epochs.delivered_sources import DeliveredSource, positioned
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
-    SavedInput,
     files_to_read,
     last_offset,
 )
@@ -171,7 +170,6 @@ class StreamingJob(UnboundedJob):
     ) -> None:
         self.live = LiveCounts()
         self._query: StreamingQuery | None = None
-        self._due: Path | None = None
         super().__init__(job, settings, self.live, plan, listeners)
         self.group = f"opchain {self.run_id}"
         self._session = session
@@ -189,10 +187,6 @@ class StreamingJob(UnboundedJob):
         resumes = "" if self.checkpoints is None else ": it resumes from its last checkpoint"
         with explaining_a_lost_jvm(self._context, self.job.job_name, resumes):
             return super().run()
-
-    def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:
-        self._due = folder / "due"
-        return super()._run_in(folder, stack)
 
     def _open_tasks(
         self, storage: CheckpointStorage, lineage: str, staging: str, stack: ExitStack
@@ -237,9 +231,13 @@ class StreamingJob(UnboundedJob):
 
     def _begin_epoch_soon(self) -> None:
         """See UnboundedJob."""
-        assert self._due is not None
         with self._due_lock:
             write_due(self._due, 0)
+
+    @property
+    def _due(self) -> Path:
+        """The file with the next timer, which the reader of sources watches."""
+        return self.folder / "due"
 
     @contextmanager
     def _around_epoch(self) -> Iterator[None]:
@@ -250,25 +248,24 @@ class StreamingJob(UnboundedJob):
         ):
             yield
 
-    def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:
+    def _run_epochs(self, epochs: Epochs) -> bool:
         """Runs the query to its end. Returns whether it must be started again, because its log was repaired."""
         from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - as above
 
         self._write_due(epochs)
-        assert self._due is not None
         offsets = f"{epochs.storage.url}/{OFFSETS}"
         target_ms = self.settings.target_epoch_ms or None
         try:
             rows = delivered_rows(
-                self._session, epochs.sources, folder, self._due, offsets, target_ms
+                self._session, epochs.sources, self.folder, self._due, offsets, target_ms
             )
         except Py4JJavaError as error:
             raise failure_of(error, self.job, self._seal, unpublished="epoch") from error
         writer = (
             rows.writeStream.queryName(f"{one_line_name(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
-            .foreachBatch(partial(self._run_micro_batch, epochs, saved))
+            .foreachBatch(partial(self._run_micro_batch, epochs))
         )
         self._query = query = self._triggered(writer).start()
         self._is_started.set()
@@ -304,12 +301,10 @@ class StreamingJob(UnboundedJob):
             )
         return writer
 
-    def _run_micro_batch(
-        self, epochs: Epochs, saved: SavedInput, rows: DataFrame, batch: int
-    ) -> None:
+    def _run_micro_batch(self, epochs: Epochs, rows: DataFrame, batch: int) -> None:
         """Runs an epoch; called by `foreachBatch`."""
         with self._noting_failure(epochs, batch):
-            self._run_epoch(epochs, saved, rows, batch)
+            self._run_epoch(epochs, rows, batch)
             self._write_due(epochs)
         if epochs.are_over():
             # On another thread, since stopping waits for the end of this micro-batch.
@@ -326,7 +321,6 @@ class StreamingJob(UnboundedJob):
 
     def _write_due(self, epochs: Epochs) -> None:
         """Writes when the next epoch must begin, even without input."""
-        assert self._due is not None
         with self._due_lock:
             write_due(self._due, self._next_due_ms(epochs), epochs.waiting_sources())
 

@@ -261,8 +261,7 @@ class SourceInput:
 class _FunctionContext(SourceFunction.SourceContext[Any]):
     """The context of a SourceFunction. Records are collected into batches under the checkpoint lock."""
 
-    def __init__(self, owner: LegacySourceInput, collect: Any, lock: Any) -> None:
-        self._owner = owner
+    def __init__(self, collect: Any, lock: Any) -> None:
         self._collect = collect
         self._lock = lock
 
@@ -319,7 +318,7 @@ class LegacySourceInput:
         operator.hand_over = self._hand_over
 
         def run(context: Any) -> None:
-            source_context = _FunctionContext(self, context.collect, context.lock)
+            source_context = _FunctionContext(context.collect, context.lock)
             operator.run(source_context)
             source_context.close()
 

@@ -179,15 +179,13 @@ def test_a_cancellation_concurrent_with_the_start_of_an_epoch_does_not_deadlock(
             cancel_waits_for_the_query.set()
             self._query.stop()
 
-    def meeting_a_cancellation(
-        self: StreamingJob, epochs: Any, kept: Any, rows: Any, batch: int
-    ) -> None:
+    def meeting_a_cancellation(self: StreamingJob, epochs: Any, rows: Any, batch: int) -> None:
         if batch == 1:
             locks.append(self._between_epochs)
             self._query = Query(self._query)  # type: ignore[assignment]
             epoch_waits.set()
             assert cancel_waits_for_the_query.wait(LONGEST_S)
-        run_epoch(self, epochs, kept, rows, batch)
+        run_epoch(self, epochs, rows, batch)
 
     monkeypatch.setattr(StreamingJob, "_run_epoch", meeting_a_cancellation)
     stream = counts(tmp_path / "job", 1)
