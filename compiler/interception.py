@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.runtime.configuration.configuration import Configuration
+    from opchain.runtime.job.run import JobRun
     from opchain.runtime.types.type_variables import T
 
 
@@ -118,7 +119,7 @@ class StartedJob:
     """A job that was started, and its compiled plan."""
 
     name: str
-    client: JobClient
+    run: JobRun
     plan: Plan
 
 
@@ -138,10 +139,10 @@ def watching_environments() -> AbstractContextManager[Capture]:
     return _added(_drawing, Capture())
 
 
-def job_started(name: str, client: JobClient, plan: Plan) -> None:
+def job_started(name: str, run: JobRun, plan: Plan) -> None:
     """Notifies all watchers; called right before the job runs."""
     for started in _watchers:
-        started.append(StartedJob(name, client, plan))
+        started.append(StartedJob(name, run, plan))
 
 
 def environment_made(environment: Environment) -> None:

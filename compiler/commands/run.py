@@ -58,8 +58,7 @@ from opchain.runtime.errors import (
     StateError,
     StreamError,
 )
-from opchain.runtime.job.client import JobClient, JobStatus
-from opchain.runtime.job.run import JobRun
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 
 if TYPE_CHECKING:
@@ -87,27 +86,20 @@ def ends_on_interrupt(jobs: Sequence[StartedJob]) -> Iterator[None]:
         # A second Ctrl-C aborts the epoch. The code that waits for the epoch has handled it.
         with suppress(KeyboardInterrupt):
             for job in jobs:
-                if job.client.get_job_status().result() not in (*_ENDED, JobStatus.CANCELLING):
-                    _end(job.client)
+                if job.run.get_job_status().result() not in (*_ENDED, JobStatus.CANCELLING):
+                    job.run.end_on_interrupt()
         cancelled = [job for job in jobs if _was_cancelled(job)]
         names = ", ".join(f"'{job.name}'" for job in cancelled)
         to_stderr(f"opchain: interrupted{names and f'; cancelled: {names}'}")
         for job in cancelled:
-            left = job.client.resume_hint() if isinstance(job.client, JobRun) else None
+            left = job.run.resume_hint()
             if left is not None:
                 to_stderr(f"opchain: job '{job.name}': {left}")
         sys.exit(INTERRUPTED)
 
 
-def _end(client: JobClient) -> None:
-    if isinstance(client, JobRun):
-        client.end_on_interrupt()
-    else:
-        client.cancel()
-
-
 def _was_cancelled(job: StartedJob) -> bool:
-    status = job.client.get_job_status().result()
+    status = job.run.get_job_status().result()
     return status in (JobStatus.CANCELED, JobStatus.CANCELLING)
 
 
@@ -185,7 +177,7 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
     """
     for job in jobs:
         if _is_finished(job):
-            result = job.client.get_job_execution_result().result()
+            result = job.run.get_job_execution_result().result()
             ran = f"job '{job.name}' ran for {result.get_net_runtime():,} ms"
             if result.metrics.vertices:
                 _show(ran, result.metrics)
@@ -211,19 +203,18 @@ def write_pages(watches: Iterable[JobWatch], path: Path) -> None:
 
 
 def _is_finished(job: StartedJob) -> bool:
-    return job.client.get_job_status().result() is JobStatus.FINISHED
+    return job.run.get_job_status().result() is JobStatus.FINISHED
 
 
 def _is_cancelled(job: StartedJob) -> bool:
-    return job.client.get_job_status().result() in _STOPPED
+    return job.run.get_job_status().result() in _STOPPED
 
 
 def _metrics_of(job: StartedJob) -> JobMetrics | None:
     """The metrics of a job, or those at the time it was stopped; None if they are unknown."""
     if _is_finished(job):
-        return job.client.get_job_execution_result().result().metrics
-    history = job.client.history if isinstance(job.client, JobRun) else None
-    totals = None if history is None else history.totals()
+        return job.run.get_job_execution_result().result().metrics
+    totals = None if job.run.history is None else job.run.history.totals()
     return totals if totals is not None and totals.vertices else None
 
 
@@ -401,8 +392,7 @@ def _watching(jobs: Sequence[StartedJob]) -> AbstractContextManager[JobWatches]:
 
 def has_failed(job: StartedJob) -> bool:
     """Whether a job has begun, and failed."""
-    has_begun = not isinstance(job.client, JobRun) or job.client.has_begun
-    return has_begun and job.client.get_job_status().result() is JobStatus.FAILED
+    return job.run.has_begun and job.run.get_job_status().result() is JobStatus.FAILED
 
 
 _REFUSALS = (CheckpointError, GraphError, MissingLibraryError, StateError)

@@ -18,7 +18,6 @@ from opchain.compiler.graph.plan import required
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.errors import failure_lines, user_frames
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.job_metrics import metrics_so_far
 from opchain.runtime.redaction import redacted_setting
 from opchain.runtime.reporting.samples import JobSamples, Sample
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
+    from opchain.runtime.job.run import JobRun
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 
 OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
@@ -62,19 +62,19 @@ class JobWatch:
 
     def samples(self) -> list[Sample]:
         """The metrics of the job, with the names that they have in Flink."""
-        if self._samples_of_run is None and isinstance(self.job.client, JobRun):
-            self._samples_of_run = JobSamples(required(self.job.plan.job_program), self.job.client)
-        return [] if self._samples_of_run is None else self._samples_of_run.now()
+        if self._samples_of_run is None:
+            self._samples_of_run = JobSamples(required(self.job.plan.job_program), self.job.run)
+        return self._samples_of_run.now()
 
     @property
     def is_over(self) -> bool:
         """Whether the job has ended."""
-        return self.job.client.get_job_status().result() in OVER
+        return self.job.run.get_job_status().result() in OVER
 
     @property
     def title(self) -> dict[str, str]:
         """The name and status of the job, for the list of all jobs."""
-        status = self.job.client.get_job_status().result()
+        status = self.job.run.get_job_status().result()
         return {"name": self.job.name, "status": status.name.lower()}
 
     def look(self) -> tuple[int, dict[str, Any]]:
@@ -90,11 +90,10 @@ class JobWatch:
         - `exceptions` has the failures that were followed by a restart, and the one that ended the job. Each has the
           operator, its line, the epoch, and the command that replays the epoch; None if unknown.
         """
-        run = self.job.client
+        run = self.job.run
         status = run.get_job_status().result()
-        history = run.history if isinstance(run, JobRun) else None
-        progress = run.progress if isinstance(run, JobRun) else None
-        running = {} if progress is None else dict(progress.running_tasks())
+        history = run.history
+        running = {} if run.progress is None else dict(run.progress.running_tasks())
         with self._lock:
             now_ms = time.time_ns() // 1_000_000
             self._take_epochs(history)
@@ -147,11 +146,11 @@ class JobWatch:
     def _numbers_of_tasks(
         self, status: JobStatus, running: Mapping[int, TaskMetrics]
     ) -> dict[str, Any]:
-        run = self.job.client
+        run = self.job.run
         program = required(self.job.plan.job_program)
         if status is JobStatus.FINISHED:
             found = page_numbers(run.get_job_execution_result().result().metrics)
-        elif isinstance(run, JobRun) and run.progress is not None:
+        elif run.progress is not None:
             finished = dict(run.progress.finished_tasks())
             found = page_numbers(metrics_so_far(program, dict(running) | finished))
         else:
@@ -222,9 +221,9 @@ class JobWatch:
         *,
         has_epochs: bool,
     ) -> None:
-        run = self.job.client
+        run = self.job.run
         program = required(self.job.plan.job_program)
-        progress = run.progress if isinstance(run, JobRun) else None
+        progress = run.progress
         finished = {} if progress is None else progress.finished_tasks()
         stages = [] if progress is None or has_epochs else list(progress.stages())
         active = {
@@ -264,8 +263,7 @@ class JobWatch:
 
     def _ended_sources(self) -> set[str]:
         """Vertices of an unbounded job that have ended: their watermark is the last one."""
-        run = self.job.client
-        last = run.last_progress
+        last = self.job.run.last_progress
         return {
             vertex.id
             for vertex in (() if last is None else last.vertices)
@@ -285,11 +283,10 @@ class JobWatch:
     def _error(self, status: JobStatus) -> BaseException | None:
         if status is not JobStatus.FAILED:
             return None
-        return self.job.client.get_job_execution_result().exception()
+        return self.job.run.get_job_execution_result().exception()
 
     def _exceptions(self, status: JobStatus) -> list[dict[str, Any]]:
-        run = self.job.client
-        restarts = run.restarts if isinstance(run, JobRun) else None
+        restarts = self.job.run.restarts
         found = [
             failure_news(failure.error)
             | {
@@ -307,8 +304,7 @@ class JobWatch:
         return found
 
     def _restarts(self) -> int:
-        run = self.job.client
-        restarts = run.restarts if isinstance(run, JobRun) else None
+        restarts = self.job.run.restarts
         return 0 if restarts is None else restarts.count
 
 
@@ -470,8 +466,8 @@ def _counts(found: Mapping[str, Any]) -> tuple[Any, ...]:
     return found["recordsIn"], found["recordsOut"], found["watermark"], found.get("rateIn")
 
 
-def _tasks(run: Any) -> dict[str, int] | None:
-    if not isinstance(run, JobRun) or run.progress is None:
+def _tasks(run: JobRun) -> dict[str, int] | None:
+    if run.progress is None:
         return None
     stages = run.progress.stages()
     return {

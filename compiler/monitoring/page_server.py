@@ -236,13 +236,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _steer(self, watch: JobWatch, what: str) -> None:
         """Stops the job with a savepoint, or cancels it; answers when the job has ended."""
-        client = watch.job.client
+        run = watch.job.run
         try:
             if what == "/cancel":
-                client.cancel().result(_STEERING_S)
+                run.cancel().result(_STEERING_S)
                 answer = "canceled"
             else:
-                path = client.stop_with_savepoint(False).result(_STEERING_S)
+                path = run.stop_with_savepoint(False).result(_STEERING_S)
                 answer = f"stopped with savepoint {path}"
         except (StreamError, TimeoutError) as error:
             self._send_text(HTTPStatus.CONFLICT, str(error) or "the job has not ended yet")

@@ -32,7 +32,6 @@ from opchain.runtime.epochs.epoch_progress import (
 )
 from opchain.runtime.errors import imported, one_line_name
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.table import LATE, FoldingTable, late_cells, size_text
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.epochs.epoch_progress import EpochHistory
     from opchain.runtime.job.progress import StageProgress
+    from opchain.runtime.job.run import JobRun
     from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 
@@ -627,18 +627,18 @@ def _show_jobs(
     jobs: Sequence[StartedJob], display: Display, begun: dict[int, float] | None = None
 ) -> None:
     """Shows the running job that was started last, and once that each job begins."""
-    runs = [(job, job.client) for job in jobs if isinstance(job.client, JobRun)]
-    if not runs:
+    if not jobs:
         return
-    for number, (job, run) in enumerate(runs):
-        if begun is not None and is_running(run):
+    for number, job in enumerate(jobs):
+        if begun is not None and is_running(job.run):
             first_seen_s = begun.setdefault(number, time.monotonic())
             if time.monotonic() - first_seen_s >= BEGINS_AFTER_S:
-                begins = _begins(job, run)
+                begins = _begins(job)
                 if begins is not None:
                     display.begin(begins)
                     begun[number] = math.inf
-    job, run = next((each for each in reversed(runs) if is_running(each[1])), runs[-1])
+    job = next((each for each in reversed(jobs) if is_running(each.run)), jobs[-1])
+    run = job.run
     running = {} if run.progress is None else run.progress.running_tasks()
     if run.history is not None:
         display.show_epochs(run.history, running)
@@ -657,14 +657,13 @@ def is_running(run: JobRun) -> bool:
     return run.get_job_status().result() in (JobStatus.RUNNING, JobStatus.CANCELLING)
 
 
-def _begins(job: StartedJob, run: JobRun) -> str | None:
+def _begins(job: StartedJob) -> str | None:
     """The job, its size and its checkpoint; None before an unbounded job knows its checkpoint."""
-    if not run.has_begun:
+    if not job.run.has_begun:
         return None
-    vertices = required(job.plan.job_program).vertices
-    tasks = sum(vertex.parallelism for vertex in vertices)
-    begins = "" if run.begins_with is None else f": {run.begins_with}"
-    size = f"{counted(len(vertices), 'vertex', 'vertices')}, {counted(tasks, 'task')}"
+    program = required(job.plan.job_program)
+    begins = "" if job.run.begins_with is None else f": {job.run.begins_with}"
+    size = f"{counted(len(program.vertices), 'vertex', 'vertices')}, {counted(len(program.tasks), 'task')}"
     return f"job '{job.name}' ({size}) begins{begins}"
 
 

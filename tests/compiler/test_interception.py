@@ -21,7 +21,7 @@ from opchain.compiler.settings.job_settings import JobSettings
 if TYPE_CHECKING:
     from opchain import Configuration
     from opchain.compiler.graph.transformation import Transformation
-    from opchain.runtime.job.client import JobClient
+    from opchain.runtime.job.run import JobRun
 
 
 def program(name: str, operators: int = 1) -> Program:
@@ -106,17 +106,17 @@ def test_never_executed_lists_environments_until_they_execute() -> None:
 
 
 def test_watching_jobs_sees_only_jobs_of_its_block() -> None:
-    client, plan = cast("JobClient", object()), Plan(program("planned", operators=1))
-    job_started("before", client, plan)
+    run, plan = cast("JobRun", object()), Plan(program("planned", operators=1))
+    job_started("before", run, plan)
     with watching_jobs() as outer:
-        job_started("first", client, plan)
+        job_started("first", run, plan)
         with watching_jobs() as inner:
-            job_started("second", client, plan)
-        job_started("third", client, plan)
-    job_started("behind", client, plan)
+            job_started("second", run, plan)
+        job_started("third", run, plan)
+    job_started("behind", run, plan)
     assert [job.name for job in outer] == ["first", "second", "third"]
     assert [job.name for job in inner] == ["second"]
-    assert inner[0].client is client
+    assert inner[0].run is run
     assert inner[0].plan is plan
 
 

@@ -25,9 +25,12 @@ class Client:
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         return CompletableFuture.completed(self.status)
 
-    def cancel(self) -> None:
+    def end_on_interrupt(self) -> None:
         assert self.status is JobStatus.RUNNING
         self.status = JobStatus.CANCELLING
+
+    def resume_hint(self) -> None:
+        return None
 
 
 def job(name: str, status: JobStatus) -> StartedJob:

@@ -70,7 +70,7 @@ def test_the_table_of_a_finished_job_fits_the_terminal_and_has_colours(
 def test_no_table_is_shown_for_a_failed_job(capsys: Any) -> None:
     job = finished_job()
     capsys.readouterr()
-    client: Any = job.client
+    client: Any = job.run
     client._status = type(client._status).FAILED
     show_finished([job])
     assert capsys.readouterr().err == ""

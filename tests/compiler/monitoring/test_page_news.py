@@ -59,7 +59,7 @@ def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path
     assert (first["status"], first["isOver"], first["epochs"]) == ("created", False, [])
     assert set(first["states"].values()) == {"waiting"}
     assert news.take() is None
-    started.client.start()
+    started.run.start()
     outcome = epochs.run(words=["a"] * 3).outcome
     progress = epoch_progress(
         epochs.job,
@@ -81,7 +81,7 @@ def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path
     (vertex,) = told["numbers"].values()
     assert (vertex["recordsIn"], vertex["rateIn"]) == (3, 2.0)
     assert news.take() is None
-    started.client.cancel().result(60)
+    started.run.cancel().result(60)
     last = news.take()
     assert last is not None
     assert (last["status"], last["isOver"], last["epochs"]) == ("canceled", True, [])
@@ -95,12 +95,12 @@ def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path
 def test_job_watch_reports_the_vertex_and_the_error_of_a_failed_job(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path, fail=True)
     watch = JobWatch(started)
-    started.client.start()
+    started.run.start()
     while watch.look()[1]["status"] != "running":
         pass
     let_go.set()
     with pytest.raises(RuntimeError):
-        started.client.get_job_execution_result().result(60)
+        started.run.get_job_execution_result().result(60)
     news = watch.whole()
     assert list(news["states"].values()) == ["failed"]
     (failure,) = news["exceptions"]
@@ -112,8 +112,8 @@ def test_job_watch_reports_the_vertex_and_the_error_of_a_failed_job(tmp_path: Pa
 
 def test_job_watch_reports_the_state_of_a_job_that_has_already_ended(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path)
-    started.client.start()
-    started.client.cancel().result(60)
+    started.run.start()
+    started.run.cancel().result(60)
     assert list(JobWatch(started).whole()["states"].values()) == ["canceled"]
     let_go.set()
     epochs.close()
@@ -121,8 +121,7 @@ def test_job_watch_reports_the_state_of_a_job_that_has_already_ended(tmp_path: P
 
 def test_job_watch_keeps_failures_that_were_followed_by_restarts(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path)
-    client = started.client
-    assert isinstance(client, JobRun)
+    client = started.run
     client.restarts = Restarts(RestartStrategy("fixed-delay", attempts=2, delay_ms=1))
 
     def attempt(number: int) -> None:
