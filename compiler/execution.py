@@ -124,52 +124,58 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     log_warnings_only()
     plan = compile_program(program)
     job = required(plan.job_program)
-    dependencies = job_dependencies(program)
-    is_endless = bool(job.endless_sources)
-    keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
-    is_live = program.settings.target == "local" and bool(is_endless or job.running_sources)
+    keeps_state = _keeps_state(program.settings, job)
     without_effect = ineffective_settings(plan)
     if without_effect:
         _LOG.warning(
             "job '%s' has settings without effect: %s", job.job_name, "; ".join(without_effect)
         )
-    restarts = restart_strategy(program.settings)
-    run: JobRun
-    if program.settings.target == "local":
-        refuse_dataframes(job, "this one runs in this process (execution.target = local)")
-        if keeps_state or (is_live and runs_in_epochs(program, job)):
-            from opchain.runtime.local.epoch_run import local_epoch_run  # noqa: PLC0415 - only what is used is loaded
+    new_run = _run_in_process if program.settings.target == "local" else _run_on_spark
+    run = new_run(plan, job, keeps_state=keeps_state)
+    _report_on(job, run, program.settings)
+    job_started(job.job_name, run, plan)
+    return run.run_here() if wait else run.start()
 
-            run = local_epoch_run(
-                job,
-                streaming_settings(program.settings),
-                dependencies,
-                program.epoch_listeners,
-                plan_document(plan),
-            )
-        else:
-            from opchain.runtime.local.job import local_run  # noqa: PLC0415 - likewise
 
-            run = local_run(job, dependencies, restarts)
-    elif is_endless or keeps_state:
-        from opchain.runtime.spark.streaming.streaming_job import streaming_run  # noqa: PLC0415
+def _run_in_process(plan: Plan, job: JobProgram, *, keeps_state: bool) -> JobRun:
+    """The run of a job in this process, which has not started."""
+    program = plan.program
+    refuse_dataframes(job, "this one runs in this process (execution.target = local)")
+    may_not_end = bool(job.endless_sources or job.running_sources)
+    if keeps_state or (may_not_end and runs_in_epochs(program, job)):
+        from opchain.runtime.local.epoch_run import local_epoch_run  # noqa: PLC0415 - only what is used is loaded
 
-        run = streaming_run(
+        return local_epoch_run(
             job,
             streaming_settings(program.settings),
-            dependencies,
+            job_dependencies(program),
+            program.epoch_listeners,
+            plan_document(plan),
+        )
+    from opchain.runtime.local.job import local_run  # noqa: PLC0415 - likewise
+
+    return local_run(job, job_dependencies(program), restart_strategy(program.settings))
+
+
+def _run_on_spark(plan: Plan, job: JobProgram, *, keeps_state: bool) -> JobRun:
+    """The run of a job on Spark, which has not started."""
+    program = plan.program
+    if job.endless_sources or keeps_state:
+        from opchain.runtime.spark.streaming.streaming_job import streaming_run  # noqa: PLC0415 - likewise
+
+        return streaming_run(
+            job,
+            streaming_settings(program.settings),
+            job_dependencies(program),
             slot_resources(plan),
             program.epoch_listeners,
             plan_document(plan),
         )
-    else:
-        _look_at_running_sources(job)
-        from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
+    _look_at_running_sources(job)
+    from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
-        run = spark_run(job, dependencies, slot_resources(plan), restarts)
-    _report_on(job, run, program.settings, is_endless=is_endless)
-    job_started(job.job_name, run, plan)
-    return run.run_here() if wait else run.start()
+    restarts = restart_strategy(program.settings)
+    return spark_run(job, job_dependencies(program), slot_resources(plan), restarts)
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -183,7 +189,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     return {"schema_version": planned.schema_version, **document}
 
 
-def _report_on(job: JobProgram, run: JobRun, settings: JobSettings, *, is_endless: bool) -> None:
+def _report_on(job: JobProgram, run: JobRun, settings: JobSettings) -> None:
     """Attaches the reporters that the settings ask for.
 
     Raises:
@@ -210,7 +216,8 @@ def _report_on(job: JobProgram, run: JobRun, settings: JobSettings, *, is_endles
         from opchain.runtime.reporting.open_lineage import OpenLineageReporter  # noqa: PLC0415
 
         url, namespace = settings.openlineage_url, settings.openlineage_namespace
-        makers.append(lambda _: OpenLineageReporter(url, namespace, job, is_streaming=is_endless))
+        is_streaming = bool(job.endless_sources)
+        makers.append(lambda _: OpenLineageReporter(url, namespace, job, is_streaming=is_streaming))
     if settings.spark_metrics:
         if settings.target == "local":
             raise UnsupportedFeatureError(
@@ -245,14 +252,14 @@ def _look_at_running_sources(job: JobProgram) -> None:
         )
 
 
-def _keeps_state(settings: JobSettings, job: JobProgram, *, is_endless: bool) -> bool:
+def _keeps_state(settings: JobSettings, job: JobProgram) -> bool:
     """Whether a bounded job runs as one epoch, because it starts from state or writes its state at the end.
 
     Raises:
         UnsupportedFeatureError: It can't, or the job is unbounded.
     """
     asked = changed(settings, ("restore_from", "savepoint_at_end"))
-    if is_endless:
+    if job.endless_sources:
         if settings.savepoint_at_end is not None:
             raise UnsupportedFeatureError(
                 f"job '{job.job_name}' never ends, but {asked[-1]} needs the end of its input: remove the setting, "
