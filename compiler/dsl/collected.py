@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from opchain.compiler.graph.transformation import Transformation
-    from opchain.runtime.job.client import JobClient
+    from opchain.compiler.interception import CapturedJobClient
     from opchain.runtime.job.run import JobRun
 
 
@@ -31,7 +31,7 @@ class CloseableIterator(Generic[T]):
     def __init__(self, sink: Transformation, convert: Callable[[Any], Any] | None = None) -> None:
         self.sink = sink
         self._convert = convert
-        self._client: JobClient | None = None
+        self._client: JobRun | CapturedJobClient | None = None
         self._records: Iterator[T] | None = None
         self._first: deque[T] = deque()  # records that a notebook has shown
 
@@ -41,7 +41,7 @@ class CloseableIterator(Generic[T]):
         self._convert = convert if first is None else lambda record: convert(first(record))
         return self
 
-    def attach(self, client: JobClient) -> None:
+    def attach(self, client: JobRun | CapturedJobClient) -> None:
         """Sets the client of the job that produces the records."""
         self._client = client
 
@@ -103,8 +103,7 @@ class CloseableIterator(Generic[T]):
             raise GraphError(
                 f"{self.sink.label}: its job has not been started; call env.execute_async() before reading the records"
             )
-        client: JobRun = self._client  # type: ignore[assignment]  # there is no other kind of client
-        records = client.collected(str(self.sink.uid))
+        records = self._client.collected(str(self.sink.uid))
         return records if self._convert is None else map(self._convert, records)
 
 

@@ -17,6 +17,7 @@ from opchain.compiler.graph.transformation import (
     UNSET,
     ChainingStrategy,
     OperatorTransformation,
+    upstream_of,
     user_call_site,
 )
 from opchain.compiler.interception import CapturedJobClient
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from opchain.runtime.connectors.collection import CachedRecords
     from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.job.client import JobClient, JobExecutionResult
+    from opchain.runtime.job.run import JobRun
     from opchain.runtime.types.type_information import TypeInformation
 
 
@@ -702,13 +704,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         Operators that only this program uses are removed from the environment.
         """
         program = replace(self.program(), transformations=(end,))
-        behind, stack = set(), [end]
-        while stack:
-            transformation = stack.pop()
-            if transformation not in behind:
-                behind.add(transformation)
-                stack += transformation.inputs
-        self._transformations[:] = [each for each in self._transformations if each not in behind]
+        upstream = set(upstream_of(end))
+        self._transformations[:] = [each for each in self._transformations if each not in upstream]
         return program
 
     def detached_part(self, first: int, *ends: Transformation) -> Program:
@@ -831,7 +828,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submitted(self, job_name: str | None, method: str, *, wait: bool = False) -> JobClient:
+    def _submitted(
+        self, job_name: str | None, method: str, *, wait: bool = False
+    ) -> JobRun | CapturedJobClient:
         if not self._transformations:
             since = " since the last execute()" if self._has_run else ""
             raise GraphError(
@@ -848,7 +847,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._collecting[:] = [each for each in self._collecting if each not in started]
         return client
 
-    def _started(self, program: Program, method: str, *, wait: bool) -> JobClient:
+    def _started(self, program: Program, method: str, *, wait: bool) -> JobRun | CapturedJobClient:
         if interception.job_intercepted(program, method):
             return CapturedJobClient()
         from opchain.compiler.execution import submit

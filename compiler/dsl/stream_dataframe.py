@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
-from opchain.compiler.graph.transformation import SinkTransformation, Transformation, user_call_site
+from opchain.compiler.graph.transformation import (
+    SinkTransformation,
+    Transformation,
+    upstream_of,
+    user_call_site,
+)
 from opchain.runtime.columnar.spark_types import struct_type
 from opchain.runtime.connectors.arrow_sink import ColumnFileSink, DataFrameSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
@@ -35,19 +40,51 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 def never_ends(end: Transformation) -> bool:
     """Whether an unbounded source is upstream of this transformation."""
-    behind, stack = {end}, [end]
-    while stack:
-        transformation = stack.pop()
-        spec: Any = getattr(transformation, "spec", None)
-        if getattr(spec, "kind", None) == "source" and not spec.is_bounded:
-            return True
-        new = [each for each in transformation.inputs if each not in behind]
-        behind.update(new)
-        stack += new
-    return False
+    specs: list[Any] = [getattr(each, "spec", None) for each in upstream_of(end)]
+    return any(getattr(spec, "kind", None) == "source" and not spec.is_bounded for spec in specs)
 
 
-def streaming_dataframe(
+def dataframe_of_stream(
+    stream: Stream[Any],
+    schema: Any,
+    path: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Returns the DataFrame; see `DataStream.to_dataframe`."""
+    environment, source = stream.get_execution_environment(), stream.transformation
+    if schema is not None and not isinstance(schema, str) and not hasattr(schema, "jsonValue"):
+        raise TypeError(
+            f"{at_call(_CALL)} got the schema {schema!r}; it takes a type of pyspark.sql.types, or DDL text "
+            "such as 'word string, count bigint'"
+        )
+    sink = DataFrameSink(schema)
+    record_type = declared_type(source)
+    if schema is None:
+        if record_type is None:
+            raise GraphError(
+                f"{at_call(_CALL)}: {source.label} has no declared record "
+                f"type: pass a schema, or declare the type, as in map(f, "
+                f"output_type=Types.ROW_NAMED(...))"
+            )
+        try:
+            sink = sink.for_type(record_type)
+        except GraphError as error:
+            raise GraphError(f"{at_call(_CALL)}: {error}") from error
+    if never_ends(source):
+        return _streaming_dataframe(stream, sink, path, options or {})
+    if path is not None or options is not None:
+        raise GraphError(
+            f"{at_call(_CALL)}: {source.label} is bounded, so its DataFrame needs no files: remove path and options"
+        )
+    program = environment.detached_program(_end(stream, sink))
+    if interception.job_intercepted(program, _CALL):
+        return _planned(sink)
+    from opchain.compiler.execution import dataframe  # noqa: PLC0415 - planning runs no job
+
+    return dataframe(program)
+
+
+def _streaming_dataframe(
     stream: Stream[Any], given: DataFrameSink, path: str | None, options: Mapping[str, Any]
 ) -> Any:
     """Adds the sink to the program and returns the DataFrame; see `DataStream.to_dataframe`."""
@@ -67,9 +104,8 @@ def streaming_dataframe(
         )
     known = given.schema if isinstance(given.schema, str) else given.schema_json
     if interception.is_capturing():
-        record_type = struct_type(
-            []
-        )  # the sink writes no rows here, and only Spark can parse DDL text
+        # The sink writes no rows here, and only Spark can parse DDL text.
+        record_type = struct_type([])
         dataframe: Any = PlannedStreamingDataFrame()
     else:
         from opchain.runtime.spark.dataframe_output import (  # noqa: PLC0415 - planning needs no Spark
@@ -148,47 +184,6 @@ def _folder_name(uid: str) -> str:
 def _writes_to(transformation: Transformation, folder: str) -> bool:
     sink = getattr(getattr(transformation, "spec", None), "sink", None)
     return isinstance(sink, ColumnFileSink) and sink.base_path == folder
-
-
-def dataframe_of_stream(
-    stream: Stream[Any],
-    schema: Any,
-    path: str | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Any:
-    """Returns the DataFrame; see `DataStream.to_dataframe`."""
-    environment, source = stream.get_execution_environment(), stream.transformation
-    call = "to_dataframe"
-    if schema is not None and not isinstance(schema, str) and not hasattr(schema, "jsonValue"):
-        raise TypeError(
-            f"{at_call(call)} got the schema {schema!r}; it takes a type of pyspark.sql.types, or DDL text "
-            "such as 'word string, count bigint'"
-        )
-    sink = DataFrameSink(schema)
-    record_type = declared_type(source)
-    if schema is None:
-        if record_type is None:
-            raise GraphError(
-                f"{at_call(call)}: {source.label} has no declared record "
-                f"type: pass a schema, or declare the type, as in map(f, "
-                f"output_type=Types.ROW_NAMED(...))"
-            )
-        try:
-            sink = sink.for_type(record_type)
-        except GraphError as error:
-            raise GraphError(f"{at_call(call)}: {error}") from error
-    if never_ends(source):
-        return streaming_dataframe(stream, sink, path, options or {})
-    if path is not None or options is not None:
-        raise GraphError(
-            f"{at_call(call)}: {source.label} is bounded, so its DataFrame needs no files: remove path and options"
-        )
-    program = environment.detached_program(_end(stream, sink))
-    if interception.job_intercepted(program, call):
-        return _planned(sink)
-    from opchain.compiler.execution import dataframe  # noqa: PLC0415 - planning runs no job
-
-    return dataframe(program)
 
 
 def _planned(sink: DataFrameSink) -> Any:

@@ -159,6 +159,16 @@ class Transformation:
         return f"'{self.name}' ({self.call_site})"
 
 
+def upstream_of(end: Transformation) -> list[Transformation]:
+    """A transformation, and all transformations upstream of it."""
+    found, waiting = {end: None}, [end]
+    while waiting:
+        new = dict.fromkeys(each for each in waiting.pop().inputs if each not in found)
+        found |= new
+        waiting += new
+    return list(found)
+
+
 class OperatorTransformation(Transformation):
     """An operator with a spec and any number of inputs.
 

@@ -96,33 +96,32 @@ class LocalEpochs:
             ]
             for task, payloads in deliveries.items()
         }
-        for stage in job.stages:
-            for task in stage.tasks:
-                vertex, _ = job.vertex_of(task)
-                live = self._live[process_of(task)]
-                running = live.take(
-                    task,
-                    restored[vertex.first_task],
-                    self._storage,
-                    lambda task=task: (  # type: ignore[misc]
-                        shipped_task(job, self._shipped, task),
-                        self._environment,
-                    ),
-                    epoch.timestamp_ms,
-                )
-                self._prepare(running)
-                buffers = iter(sorted(waiting.pop(task, []), key=reading_order))
-                attempt_id = self._environment.attempt_id
-                for buffer in running.run_epoch(epoch, buffers, self._storage, attempt_id):
-                    if buffer.target == DRIVER:
-                        yield buffer
-                    else:
-                        for copy in buffer.for_each_reader():
-                            waiting.setdefault(copy.target, []).append(copy)
-                if epoch.drains:
-                    running.close()
+        for task in job.tasks:
+            vertex, _ = job.vertex_of(task)
+            live = self._live[process_of(task)]
+            running = live.take(
+                task,
+                restored[vertex.first_task],
+                self._storage,
+                lambda task=task: (  # type: ignore[misc]
+                    shipped_task(job, self._shipped, task),
+                    self._environment,
+                ),
+                epoch.timestamp_ms,
+            )
+            self._prepare(running)
+            buffers = iter(sorted(waiting.pop(task, []), key=reading_order))
+            attempt_id = self._environment.attempt_id
+            for buffer in running.run_epoch(epoch, buffers, self._storage, attempt_id):
+                if buffer.target == DRIVER:
+                    yield buffer
                 else:
-                    live.keep(running)
+                    for copy in buffer.for_each_reader():
+                        waiting.setdefault(copy.target, []).append(copy)
+            if epoch.drains:
+                running.close()
+            else:
+                live.keep(running)
         assert not waiting, f"buffers are left for tasks {sorted(waiting)}"
 
 

@@ -35,7 +35,7 @@ from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.shipping.outcome import JobOutcome
@@ -234,8 +234,7 @@ def replay(
     try:
         outcome = run.run(_epoch(recorded), _deliveries(recorded), recorded.before)
         comparison = _Comparison(silent, recorded, outcome, storage, environment, key)
-        chosen = range(len(recorded.metadata.tasks)) if tasks is None else tasks
-        return comparison.of([task for task in _in_order(job) if task in chosen])
+        return comparison.of([task for task in job.tasks if tasks is None or task in tasks])
     finally:
         run.close()
 
@@ -399,12 +398,6 @@ def _deliveries(recorded: RecordedEpoch) -> dict[int, list[bytes]]:
         for task in recorded.metadata.tasks
         if task.recorded is not None and task.recorded.input is not None
     }
-
-
-def _in_order(job: JobProgram) -> Iterable[int]:
-    """The tasks in the order of execution: stage after stage."""
-    for stage in job.stages:
-        yield from stage.tasks
 
 
 def _require_same_tasks(job: JobProgram, metadata: CheckpointMetadata) -> None:

@@ -241,8 +241,7 @@ def run_tasks(
                 stores[number] = stack.enter_context(BufferStore())
             return stores[number]
 
-        for number in (number for stage in job.stages for number in stage.vertices):
-            vertex = job.vertices[number]
+        for number, vertex in enumerate(job.vertices):
             for task in vertex.tasks:
                 program = shipped_task(job, shipped, task)
                 with closing(store_of(task).read(task)) as buffers:

@@ -279,7 +279,7 @@ class StageProgram:
 
 @dataclass(frozen=True, slots=True)
 class JobProgram:
-    """A compiled job as it is shipped: the vertices, and the stages that run them in order."""
+    """A compiled job as it is shipped: the stages in the order in which they run, and the vertices in that order."""
 
     job_name: str
     vertices: tuple[VertexProgram, ...]
