@@ -18,7 +18,6 @@ from opchain.compiler.graph.plan import required
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.errors import failure_lines, user_frames
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.measurements.job_metrics import metrics_so_far
 from opchain.runtime.redaction import redacted_setting
 from opchain.runtime.reporting.samples import JobSamples, Sample
 from opchain.runtime.spark.remote_error import frames_on_executor
@@ -97,11 +96,7 @@ class JobWatch:
         with self._lock:
             now_ms = time.time_ns() // 1_000_000
             self._take_epochs(history)
-            numbers = (
-                self._numbers_of_tasks(status, running)
-                if history is None
-                else self._numbers_of_epochs(history, running)
-            )
+            numbers = self._numbers(status, running)
             self._take_states(status, running, now_ms, has_epochs=history is not None)
             seen = (
                 status,
@@ -143,33 +138,15 @@ class JobWatch:
                 self._epochs.append(epoch_news(epoch))
                 self._last_epoch = epoch.epoch
 
-    def _numbers_of_tasks(
-        self, status: JobStatus, running: Mapping[int, TaskMetrics]
-    ) -> dict[str, Any]:
-        run = self.job.run
-        program = required(self.job.plan.job_program)
-        if status is JobStatus.FINISHED:
-            found = page_numbers(run.get_job_execution_result().result().metrics)
-        elif run.progress is not None:
-            finished = dict(run.progress.finished_tasks())
-            found = page_numbers(metrics_so_far(program, dict(running) | finished))
-        else:
-            found = {}
-        self._add_rates(found, is_over=status in OVER)
-        return found
-
-    def _numbers_of_epochs(
-        self, history: EpochHistory, running: Mapping[int, TaskMetrics]
-    ) -> dict[str, Any]:
-        program = required(self.job.plan.job_program)
-        totals, last = history.totals(), history.last
-        if not totals.vertices:
-            found = page_numbers(metrics_so_far(program, running))
-            self._add_rates(found, is_over=False)
+    def _numbers(self, status: JobStatus, running: Mapping[int, TaskMetrics]) -> dict[str, Any]:
+        program, run = required(self.job.plan.job_program), self.job.run
+        history = run.history
+        last = None if history is None else history.last
+        lately = None if history is None or last is None else history.last_metrics
+        found = page_numbers(run.current_metrics(program, running), lately)
+        if last is None:
+            self._add_rates(found, is_over=history is None and status in OVER)
             return found
-        lately = history.last_metrics
-        found = page_numbers(history.totals_with(running), lately)
-        assert last is not None, "an epoch has been counted"
         span_s = (last.duration_ms + last.durations_ms.get("waiting", 0.0)) / 1000
         for vertex in last.vertices:
             counts = found[vertex.id]

@@ -19,9 +19,10 @@ from opchain.runtime.job.client import (
     JobID,
     JobStatus,
 )
+from opchain.runtime.measurements.job_metrics import metrics_so_far
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import FrameType, TracebackType
 
     from typing_extensions import Self
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.restarts import Restarts
     from opchain.runtime.measurements.job_metrics import JobMetrics
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
 
 
@@ -357,6 +360,20 @@ class JobRun(JobClient):
         if self._status is JobStatus.FINISHED:
             found = self._result.result().get_all_accumulator_results()
         return CompletableFuture.completed(found)
+
+    def current_metrics(self, job: JobProgram, running: Mapping[int, TaskMetrics]) -> JobMetrics:
+        """The metrics of all epochs of this run, or of the tasks of a bounded job.
+
+        Args:
+            job: The program of the job.
+            running: The counts of running tasks, by task number, as `progress` has them.
+        """
+        if self.history is not None:
+            return self.history.totals_with(running)
+        if self.last_metrics is not None:
+            return self.last_metrics
+        finished = {} if self.progress is None else self.progress.finished_tasks()
+        return metrics_so_far(job, {**running, **finished})
 
     @property
     def last_progress(self) -> EpochProgress | None:

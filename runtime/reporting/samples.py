@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.measurements.job_metrics import JobMetrics, metrics_so_far
 from opchain.runtime.measurements.vertex_metrics import TASK_COUNTS
 from opchain.runtime.metrics import metric_group as names
 from opchain.runtime.metrics.histogram import HistogramValue
@@ -74,29 +73,17 @@ class JobSamples:
 
     def now(self) -> list[Sample]:
         """All samples as of now."""
-        history = self._run.history
+        history, progress = self._run.history, self._run.progress
         found = list(self._of_job())
-        if history is None:
-            total = recent = self._bounded_metrics()
-        else:
-            progress = self._run.progress
-            total = history.totals_with({} if progress is None else progress.running_tasks())
-            recent = history.last_metrics or total
+        running = {} if progress is None else progress.running_tasks()
+        total = self._run.current_metrics(self._job, running)
+        recent = (None if history is None else history.last_metrics) or total
         shares = {vertex.id: vertex for vertex in recent.vertices}
         for vertex in total.vertices:
             found += self._of_vertex(vertex, shares.get(vertex.id, vertex))
         if history is not None and history.last is not None:
             found += self._of_sources(history.last)
         return found
-
-    def _bounded_metrics(self) -> JobMetrics:
-        progress = self._run.progress
-        if self._run.last_metrics is not None:
-            return self._run.last_metrics
-        if progress is None:
-            return JobMetrics()
-        finished = dict(progress.finished_tasks())
-        return metrics_so_far(self._job, dict(progress.running_tasks()) | finished)
 
     def _of_job(self) -> Iterator[Sample]:
         run, labels = self._run, self._labels
