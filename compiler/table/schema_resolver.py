@@ -112,7 +112,7 @@ def columns_of_stream(
 
     A field has the type that the schema declares, or else that of the stream.
     """
-    from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo  # noqa: PLC0415 - likewise
+    from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo  # noqa: PLC0415 - not for SQL alone
 
     of = stream.get_type()
     declared = dict(() if schema is None else schema.columns)

@@ -284,7 +284,7 @@ def _cut_array(lists: Sequence[Any], items: Any, spark_type: SparkType) -> Any:
 
 
 def _mask(values: Sequence[Any]) -> Any:
-    """What of it is null; None for nothing."""
+    """An Arrow array that is true where a value is None; None if no value is."""
     if not any(value is None for value in values):
         return None
     arrow = pyarrow()

@@ -288,10 +288,10 @@ _LOOKS_PER_FILE = 100
 
 
 class FoundFilesLog:
-    """One source's log.
+    """The files that one source has found in its watched folder, in their order.
 
     Args:
-        url: Its folder.
+        url: The folder of the log.
     """
 
     def __init__(self, url: str) -> None:

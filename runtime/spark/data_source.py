@@ -172,7 +172,7 @@ def register_sequence(session: SparkSession) -> None:
 
 def register_format(session: SparkSession, name: str, make: Any, schema: str | None) -> None:
     """Registers a format whose source `make(options, columns)` creates; see `data_source`."""
-    from opchain.runtime.spark.worker_path import provide_modules  # noqa: PLC0415 - likewise
+    from opchain.runtime.spark.worker_path import provide_modules  # noqa: PLC0415 - not on executors
 
     provide_modules(session.sparkContext, None)
     partitions = session.sparkContext.defaultParallelism

@@ -74,7 +74,7 @@ def unknown_connector(connector: str, known: Any, what: str) -> Exception:
 
 
 def _write_nothing(stream: DataStream[Any], options: Options) -> Any:
-    from opchain.runtime.connectors.simple_sinks import DiscardingSink  # noqa: PLC0415 - likewise
+    from opchain.runtime.connectors.simple_sinks import DiscardingSink  # noqa: PLC0415 - few tables need it
 
     options.finish()
     return stream.sink_to(DiscardingSink())

@@ -19,7 +19,7 @@ def write_printed(stream: DataStream[Any], options: Options) -> Any:
     prefix = options.take("print-identifier", default="") or ""
     to_stderr = options.flag("standard-error")
     options.finish()
-    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - few tables are printed
 
     found = printers(options.columns)
 
@@ -32,7 +32,7 @@ def write_printed(stream: DataStream[Any], options: Options) -> Any:
 
 def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
     """A function that prints the values of columns like Flink's `print`."""
-    from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - likewise
+    from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - few tables are printed
 
     times = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIME")
     return [
