@@ -17,6 +17,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -236,12 +237,28 @@ class UnboundedJob(ABC):
         key_file = self.settings.checkpoint_key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
         at_end = self.settings.savepoint_at_end
-        if at_end is not None:
-            empty_target(
-                checkpoint_storage(at_end, storage.key)
-            )  # fails now, and not at the end of the job
+        if at_end is not None:  # fails now, and not at the end of the job
+            empty_target(checkpoint_storage(at_end, storage.key))
         ended = _Ended(self, storage)
         stack.push(ended)
+        epochs = self._resumed(storage, stack)
+        ended.owns_checkpoints = True
+        self.control.begin(storage, epochs.latest)
+        stack.callback(self.control.end)
+        require_log(storage, epochs.last_batch)
+        self._require_input(storage, epochs.last_batch)
+        self.restarts.run(partial(self._attempt, epochs), self.cancelled)
+        if at_end is not None and epochs.latest is not None:
+            write_savepoint(Located(storage, epochs.latest), at_end, holds_state_alone=True)
+            _LOG.info("state at the end of job '%s': %s", self.job.job_name, at_end)
+        if not self.control.is_stopped:
+            _FINISHED_HERE.add(storage.url)
+        outcome = epochs.outcome or JobOutcome()
+        outcome.metrics = self.history.totals()
+        return outcome
+
+    def _resumed(self, storage: CheckpointStorage, stack: ExitStack) -> Epochs:
+        """The epochs after the last checkpoint, or after the one that the settings name. Takes the directory's lease."""
         coordinator = CheckpointCoordinator.open(
             storage,
             self.job.job_name,
@@ -278,28 +295,15 @@ class UnboundedJob(ABC):
             plan=self._plan,
         )
         self.begins_with = restored_text(epochs.latest, self.job, restore_from)
-        ended.owns_checkpoints = True
-        self.control.begin(storage, epochs.latest)
-        stack.callback(self.control.end)
-        require_log(storage, epochs.last_batch)
-        self._require_input(storage, epochs.last_batch)
+        return epochs
 
-        def attempt(number: int) -> None:
-            self._failure = None
-            tasks.restarts = number
-            self._finish_failed_epoch(epochs)
-            while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(epochs):
-                pass
-
-        self.restarts.run(attempt, self.cancelled)
-        if at_end is not None and epochs.latest is not None:
-            write_savepoint(Located(storage, epochs.latest), at_end, holds_state_alone=True)
-            _LOG.info("state at the end of job '%s': %s", self.job.job_name, at_end)
-        if not self.control.is_stopped:
-            _FINISHED_HERE.add(storage.url)
-        outcome = epochs.outcome or JobOutcome()
-        outcome.metrics = self.history.totals()
-        return outcome
+    def _attempt(self, epochs: Epochs, number: int) -> None:
+        """Runs epochs after this number of restarts."""
+        self._failure = None
+        epochs.tasks.restarts = number
+        self._finish_failed_epoch(epochs)
+        while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(epochs):
+            pass
 
     @property
     def folder(self) -> Path:
