@@ -350,13 +350,13 @@ def _gives_text(node: ast.expr | None, function: Any) -> bool:  # noqa: PLR0911 
         case ast.Call(func=ast.Attribute(attr=name)):
             return name in _GIVE_TEXT
         case ast.Call(func=ast.Name(id=name)):
-            called = _value_of(name, function)
+            called = value_of(name, function)
             return name == "str" or getattr(called, "__annotations__", {}).get("return") in (
                 str,
                 "str",
             )
         case ast.Subscript(value=ast.Name(id=name)):
-            table = _value_of(name, function)
+            table = value_of(name, function)
             values = table.values() if isinstance(table, dict) else table
             is_table = isinstance(table, (dict, list, tuple)) and len(table) > 0
             return is_table and all(isinstance(value, str) for value in islice(values, _LOOKED_AT))
@@ -372,7 +372,7 @@ _LOOKED_AT = 100
 """The number of values of a dict to check for being texts."""
 
 
-def _value_of(name: str, function: Any) -> Any:
+def value_of(name: str, function: Any) -> Any:
     """The current object of a free name of a function, or None."""
     free = function.__code__.co_freevars
     if name not in free:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,16 +14,29 @@ from opchain.compiler.codegen.changing_attributes import (
     attributes_handed_on,
     changing_attributes,
 )
-from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
+from opchain.compiler.codegen.function_source import (
+    Definition,
+    Refused,
+    definition_of,
+    value_of,
+)
 from opchain.compiler.codegen.source_text import text_of
+from opchain.runtime.functions.state_descriptors import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
 from opchain.runtime.state.declared_values import checked_type
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
-from opchain.runtime.types.type_information import TypeInformation
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from opchain.runtime.types.type_information import TypeInformation
+
+_DESCRIPTORS = (ValueStateDescriptor, ListStateDescriptor, MapStateDescriptor)
 _GETTERS = {"get_state": "value", "get_list_state": "list", "get_map_state": "map"}
 
 
@@ -53,7 +67,7 @@ def declared_states(spec: object) -> dict[str, DeclaredState]:
             if isinstance(node, ast.Assign):
                 for item in node.targets:
                     if isinstance(item, ast.Attribute) and text_of(item.value) == own:
-                        state = _state(node.value, context, definition)
+                        state = _state(node.value, context, definition, function)
                         found.setdefault(item.attr, []).append(state)
     changing = changing_attributes(kind, of_states=True)
     if changing is None:
@@ -120,7 +134,9 @@ def _opening(kind: type) -> Iterator[Definition]:
             return
 
 
-def _state(value: ast.expr, context: str, definition: Definition) -> DeclaredState | None:
+def _state(
+    value: ast.expr, context: str, definition: Definition, function: object
+) -> DeclaredState | None:
     called = value.func if isinstance(value, ast.Call) else None
     if not (isinstance(called, ast.Attribute) and text_of(called.value) == context):
         return None
@@ -128,18 +144,21 @@ def _state(value: ast.expr, context: str, definition: Definition) -> DeclaredSta
     if kind is None:
         return None
     assert isinstance(value, ast.Call)
-    types = _types_of_descriptor(value.args[0], definition) if len(value.args) == 1 else []
-    if kind == "map":
-        declared: Any = MapTypeInfo(*types) if len(types) == 2 else None  # noqa: PLR2004 - of keys and values
-    else:
-        declared = types[0] if len(types) == 1 else None
-    if declared is not None and kind == "list":
-        declared = ListTypeInfo(declared)
-    if _expires(value.args[0], definition):
+    (argument,) = value.args if len(value.args) == 1 else (None,)
+    descriptor = None if argument is None else _object(argument, definition, function)
+    declared = descriptor.type_info if isinstance(descriptor, StateDescriptor) else None
+    items: tuple[TypeInformation[Any], ...] = () if declared is None else (declared,)
+    if kind == "list" and isinstance(declared, ListTypeInfo):
+        items = (declared.element_type,)
+    elif kind == "map" and isinstance(declared, MapTypeInfo):
+        items = (declared.key_type_info, declared.value_type_info)
+    config = getattr(descriptor, "ttl_config", None)
+    is_enabled = config is not None and config.is_enabled()
+    if argument is not None and (is_enabled or _expires(argument, definition)):
         if kind == "list":
             return None
         kind = f"expiring {kind}"
-    return DeclaredState(kind, checked_type(declared), tuple(types))
+    return DeclaredState(kind, checked_type(declared), items)
 
 
 def _expires(descriptor: ast.expr, definition: Definition) -> bool:
@@ -149,15 +168,45 @@ def _expires(descriptor: ast.expr, definition: Definition) -> bool:
     return any(text_of(node.func) == enables for node in calls)
 
 
-def _types_of_descriptor(node: ast.expr, definition: Definition) -> list[TypeInformation[Any]]:
-    """The types that follow the name of a state in the call that creates its descriptor."""
-    if isinstance(node, ast.Name):
-        node = _assigned(node.id, definition) or node
-    if not isinstance(node, ast.Call):
-        return []
-    types = [*node.args[1:], *(item.value for item in node.keywords if item.arg != "name")]
-    found = [_evaluated(item, definition) for item in types]
-    return [] if None in found else found
+def _object(  # noqa: PLR0911 - one a kind of expression
+    node: ast.expr, definition: Definition, function: object
+) -> Any:
+    """The descriptor, type or constant that an expression in `open` gives, such as `self.descriptor`. None if unknown.
+
+    The loop checks the kind and type of each state where it runs, so the value may have changed since.
+    """
+    found = partial(_object, definition=definition, function=function)
+    match node:
+        case ast.Constant(value=constant):
+            return constant
+        case ast.List(elts=elements):
+            return [*map(found, elements)]
+        case ast.Name(id=name) if name == definition.parameters[0]:
+            return function
+        case ast.Name(id=name):
+            assigned = _assigned(name, definition)
+            return value_of(name, definition.function) if assigned is None else found(assigned)
+        case ast.Attribute(value=owner, attr=name):
+            return inspect.getattr_static(found(owner), name, None)
+        case ast.Call():
+            return _made(node, found)
+    return None
+
+
+def _made(call: ast.Call, found: Callable[[ast.expr], Any]) -> Any:
+    """The result of a call that makes a descriptor or a type. The name of the state may be unknown."""
+    make, given = found(call.func), [*map(found, call.args)]
+    named = {str(item.arg): found(item.value) for item in call.keywords}
+    if isinstance(make, type) and make in _DESCRIPTORS:
+        named.pop("name", None)
+        given = ["state", *given[1:]]
+    elif not (isinstance(call.func, ast.Attribute) and found(call.func.value) is Types):
+        return None
+    if any(value is None for value in (*given, *named.values())):
+        return None
+    with suppress(TypeError, ValueError):  # `open` will raise it
+        return make(*given, **named)
+    return None
 
 
 def _assigned(name: str, definition: Definition) -> ast.expr | None:
@@ -167,23 +216,4 @@ def _assigned(name: str, definition: Definition) -> ast.expr | None:
         for item in definition.body
         if isinstance(item, ast.Assign) and text_of(item.targets[0]) == name
     ]
-    return values[0] if len(values) == 1 else None
-
-
-def _evaluated(node: ast.expr, definition: Definition) -> Any:
-    """The type that an expression creates, such as `Types.LIST(Types.LONG())`. None for other expressions."""
-    names: dict[str, Any] = {"__builtins__": {}}
-    for item in ast.walk(node):
-        if isinstance(item, ast.Name):
-            value = _assigned(item.id, definition)
-            known = definition.function.__globals__.get(item.id)
-            names[item.id] = known if value is None else _evaluated(value, definition)
-            if not (names[item.id] is Types or isinstance(names[item.id], TypeInformation)):
-                return None
-        elif (
-            isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute)
-        ) or not isinstance(
-            item, (ast.Call, ast.Attribute, ast.Constant, ast.expr_context, ast.List)
-        ):
-            return None
-    return eval(compile(ast.Expression(node), "<descriptor>", "eval"), names)  # noqa: S307 - it calls our types only
+    return values[0] if len(values) == 1 and not f.reads(values[0], name) else None

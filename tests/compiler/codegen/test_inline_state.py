@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from forms import FORMS, failure_of, job_of, notes_of, run_form, seen
+from forms import FORMS, failure_of, job_of, notes_of, run_form, run_job, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +19,8 @@ from opchain.datastream.state import (
     ValueStateDescriptor,
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.hash_map_states import HashMapValueState
+from opchain.runtime.state.keyed.ttl_states import TtlValueState
 
 
 class Everything(KeyedProcessFunction[Any, Any, Any]):
@@ -650,6 +652,71 @@ def test_states_from_the_open_method_of_a_base_class_become_tables() -> None:
     assert "table_0_count" in source
     assert "table_0_seen" in source
     assert run_form(draw).records("rows") == run_form(draw, "interpreted").records("rows")
+
+
+SEEN = ValueStateDescriptor("seen", Types.BOOLEAN())
+SEEN_FOR_AN_HOUR = ValueStateDescriptor("seen", Types.BOOLEAN())
+SEEN_FOR_AN_HOUR.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+
+
+class OfModule(First):
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(SEEN)
+
+
+class OfModuleForAnHour(First):
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(SEEN_FOR_AN_HOUR)
+
+
+class OfClass(First):
+    SEEN = ValueStateDescriptor("seen", Types.BOOLEAN())
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(OfClass.SEEN)
+
+
+class OfObject(First):
+    def __init__(self, kind: Any = None, descriptor: Any = SEEN) -> None:
+        self.kind = kind or Types.BOOLEAN()
+        self.descriptor = descriptor
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(self.descriptor)
+
+
+class OfType(OfObject):
+    def open(self, runtime_context: Any) -> None:
+        seen = ValueStateDescriptor(f"seen {self.kind}", self.kind)
+        self.seen = runtime_context.get_state(seen)
+
+
+@pytest.mark.parametrize(
+    "function", [OfModule(), OfModuleForAnHour(), OfClass(), OfObject(), OfType()]
+)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_a_descriptor_may_be_made_outside_of_open(
+    function: Any, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    for state in (HashMapValueState, TtlValueState):
+        monkeypatch.setattr(state, "value", lambda own, of=state.value: calls.append(1) or of(own))
+    draw = by_key(function, [("a", 0, 1), ("b", 0, 2), ("a", 0, 3)])
+    assert sorted(run_form(draw, mode=mode).records("results")) == [("a", 0, 1), ("b", 0, 2)]
+    assert len(calls) == 0
+    assert len(run_form(draw, "interpreted", mode=mode).records("results")) == 2
+    assert len(calls) == 3
+
+
+def test_a_descriptor_that_changes_after_compilation_is_noticed() -> None:
+    function = OfObject()
+    job = job_of(by_key(function, [("a", 0, 1), ("a", 0, 3)]))
+    assert "table_0_seen" in str(job.vertices[1].source)
+    job.vertices[1].operators[0].spec.function.descriptor = ValueStateDescriptor(
+        "seen", Types.STRING()
+    )
+    with pytest.raises(Exception, match="True is declared as STRING"):
+        run_job(job)
 
 
 class Writes(KeyedProcessFunction[Any, Any, Any]):
