@@ -21,6 +21,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic
 
+from opchain.compiler.codegen.form import is_call_of
 from opchain.compiler.codegen.function_source import tree_of
 from opchain.compiler.codegen.source_text import text_of
 
@@ -76,11 +77,29 @@ def replaced_attributes(
     )
 
 
+def called_by_syntax(node: ast.AST) -> list[ast.expr]:
+    """Objects whose methods a node calls: the MapState in `state[key]`, `key in state`, `list(state)` or `for key in state`."""
+    match node:
+        case ast.Call(args=arguments) if is_call_of(node, ITERATING):
+            return arguments
+        case ast.Subscript(value=value) | ast.Starred(value=value):
+            return [value]
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+            return [value]
+        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
+            return [iterated]
+        case ast.Compare(ops=ops, comparators=comparators):
+            tests = zip(ops, comparators, strict=True)
+            return [item for test, item in tests if isinstance(test, (ast.In, ast.NotIn))]
+    return []
+
+
 @lru_cache(maxsize=256)
 def attributes_handed_on(kind: Any) -> AbstractSet[str]:
     """The attributes of `self` that methods of a class read for more than a call, or that functions within methods read.
 
-    Such an attribute may reach other objects: `Shown(self.state)`, or `Shown(lambda: self.state.value())`.
+    Such an attribute may reach other objects: `Shown(self.state)`, or `Shown(lambda: self.state.value())`. A loop or an
+    operator over an attribute calls its methods, too: `for item in self.state`.
     """
     bases = [base for base in kind.__mro__ if not _is_ours(base)]
     classes = {base.__name__ for base in bases}
@@ -90,6 +109,12 @@ def attributes_handed_on(kind: Any) -> AbstractSet[str]:
 
 _SETS_ANY = frozenset({"__dict__", "__setattr__", "__delattr__", "setattr", "delattr", "vars"})
 _CHANGES_DICT = frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"})
+ITERATING = {
+    *("all", "any", "enumerate", "frozenset", "list", "max", "min", "set", "sorted", "sum"),
+    "tuple",
+}
+"""Builtins that iterate over their only argument."""
+
 _LOOKS = frozenset({"super", "isinstance", "id", "getattr", "hasattr"})
 """Builtins that do not change the object that they get."""
 
@@ -211,8 +236,15 @@ class _Search(ast.NodeVisitor):
         self._own = ""
         """The first parameter of the method around, which is the object or its class."""
         self._is_decorated = False
+        self._called: set[int] = set()
+        """The ids of nodes whose methods a loop or an operator calls."""
         self._is_within = False
         """Whether the visited code belongs to a function within a method."""
+
+    def visit(self, node: ast.AST) -> None:
+        if not self._is_within:
+            self._called.update(map(id, called_by_syntax(node)))
+        super().visit(node)
 
     # Classes and functions
 
@@ -259,7 +291,7 @@ class _Search(ast.NodeVisitor):
         elif is_own and node.attr == "__class__":
             self.handing_on.add(self._class)
         if is_own:
-            if isinstance(node.ctx, ast.Load):
+            if isinstance(node.ctx, ast.Load) and id(node) not in self._called:
                 self.read.add((self._class, node.attr))
             return
         if not self._is_class_of_own(node.value):

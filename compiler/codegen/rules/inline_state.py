@@ -83,6 +83,7 @@ from opchain.compiler.codegen.internal_functions import SETS_KEY
 from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
+from opchain.compiler.codegen.state_access.as_calls import as_calls
 from opchain.compiler.codegen.state_access.current_key import (
     calls_hidden_code,
     handles_in,
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.state_access.declared_states import DeclaredState
 
     Lines = list[ast.stmt]
 
@@ -157,19 +159,15 @@ class _States:
                 return
 
     def _rewrite(self, position: int, key: str) -> None:
-        set_key, rest = self.loop.body[position], self.loop.body[position + 1 :]
-        index = notes.operator(set_key)
+        index = notes.operator(self.loop.body[position])
         owner, context = f"self_{index}", f"context_{index}"
-        states = {
-            name: state
-            for name, state in declared_states(self.form.program.operators[index].spec).items()
-            if is_only_called(self.loop.body, owner, name)
-        }
-        used = [name for name in states if any(state_calls(rest, owner, name))]
-        if not used:
+        body, states = self._states_called(position, owner)
+        if not states:
             return
         plain = copy.deepcopy(self.function)
         plain.name = f"calls_{self.function.suffix}"
+        self.loop.body = body
+        set_key, rest = body[position], body[position + 1 :]
         types = types_of(self.function, self.form)
         before, state_key, key_read = self._state_key(index, key, types, rest)
         if before:
@@ -177,9 +175,8 @@ class _States:
             (set_key,) = f.statements(f"{select}({state_key})", index)
         is_batch = self.form.program.is_batch
         lookups = []
-        for name in used:
+        for name, state in states.items():
             table = f"table_{index}_{name}"
-            state = states[name]
             found = self.form.names.bind(
                 f"{table}_found",
                 *("state_table", index, name, state.kind, state.declared, is_batch),
@@ -210,7 +207,19 @@ class _States:
         self.loop.body = [*self.loop.body[:position], *before, *block]
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
-        self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
+        self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(states)))}")
+
+    def _states_called(self, position: int, owner: str) -> tuple[Lines, dict[str, DeclaredState]]:
+        """The states that the code after the key is set only calls, and the loop's body with these calls."""
+        body, found = self.loop.body, {}
+        spec = self.form.program.operators[notes.operator(body[position])].spec
+        for name, state in declared_states(spec).items():
+            is_map = state.kind.endswith("map")
+            called = as_calls(f.copied(body), f"{owner}.{name}", is_map=is_map)
+            is_used = any(state_calls(called[position + 1 :], owner, name))
+            if is_used and is_only_called(called, owner, name):
+                body, found[name] = called, state
+        return body, found
 
     def _key_by_key(
         self,

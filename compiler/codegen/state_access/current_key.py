@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
+from opchain.compiler.codegen.changing_attributes import called_by_syntax
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.compiler.codegen.state_access.declared_states import states_are_handed_on
@@ -82,8 +83,8 @@ def reads_key(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
 def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
     """Whether an expression of a statement calls unknown code, or passes a handle to other code."""
     parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
-    called_by_syntax = [item for node in (statement, *parts) for item in _called_by_syntax(node)]
-    if any(f.reads(item, name) for item in called_by_syntax for name in handles):
+    used = [item for node in (statement, *parts) for item in called_by_syntax(node)]
+    if any(f.reads(item, name) for item in used for name in handles):
         return True
     for call in parts:
         if not isinstance(call, ast.Call) or notes.has_key(call):
@@ -100,18 +101,3 @@ def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
         elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
             return True
     return False
-
-
-def _called_by_syntax(node: ast.AST) -> list[ast.expr]:
-    """Objects whose methods a node calls: the MapState in `state[key]`, `key in state` or `for key in state`."""
-    match node:
-        case ast.Subscript(value=value) | ast.Starred(value=value):
-            return [value]
-        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
-            return [value]
-        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
-            return [iterated]
-        case ast.Compare(ops=ops, comparators=comparators):
-            tests = zip(ops, comparators, strict=True)
-            return [item for test, item in tests if isinstance(test, (ast.In, ast.NotIn))]
-    return []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
+from opchain.compiler.codegen.analysis import only_reads
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.types.coders import coder_converter, form_test
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 _EXPRESSIONS = {
     ("value", "value", 0): "table.get(key)",
     ("list", "get", 0): "[*table.get(key, ())]",
-    ("map", "get", 1): "table[key].get(first) if key in table else None",
-    ("map", "contains", 1): "key in table and first in table[key]",
+    ("map", "get", 1): "table.get(key, {}).get(first)",
+    ("map", "contains", 1): "first in table.get(key, {})",
     ("map", "keys", 0): "iter(list(table.get(key, ())))",
     ("map", "values", 0): "iter(list(table.get(key, {}).values()))",
     ("map", "items", 0): "iter(list(table.get(key, {}).items()))",
@@ -288,7 +289,8 @@ class LookUps(ast.NodeTransformer):
             return node.args[0]
         method = method_called(node, self._owner, self._name)
         text = _EXPRESSIONS.get((self.kind, method, len(node.args)))
-        if text is None or not all(map(_is_simple, node.args)):
+        is_once = not self.expires and all(map(only_reads, node.args))
+        if text is None or not (is_once or all(map(_is_simple, node.args))):
             return node
         first = dict(zip(("first",), node.args, strict=False))
         return f.placed(f.expression(self._text(text), **self._parts, **first), node)

@@ -179,8 +179,7 @@ class HashMapMapState(HashMapState, MapState[K, V], Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value of the key, or None."""
-        contents = self._entries.get(self._backend.state_key)
-        return None if contents is None else contents.get(key)
+        return self._entries.get(self._backend.state_key, {}).get(key)
 
     def put(self, key: K, value: V) -> None:
         """Sets the value of the key."""
@@ -206,8 +205,7 @@ class HashMapMapState(HashMapState, MapState[K, V], Generic[K, V]):
 
     def contains(self, key: K) -> bool:
         """Whether the key has a value, which may be None."""
-        contents = self._entries.get(self._backend.state_key)
-        return contents is not None and key in contents
+        return key in self._entries.get(self._backend.state_key, {})
 
     def items(self) -> Iterable[tuple[K, V]]:
         """All entries as of now."""

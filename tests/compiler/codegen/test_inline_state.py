@@ -426,6 +426,35 @@ def test_a_map_state_in_a_subscript_or_a_loop_has_the_current_key(
     assert run_form(draw, batch_size=batch_size).records("sums") == expected
 
 
+class InLoops(KeyedProcessFunction[Any, Any, Any]):
+    """Never calls a method of its states by name."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many"))
+        self.named = runtime_context.get_map_state(MapStateDescriptor("named"))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        name = value[2] % 3
+        if name in self.named and name + 1 not in self.named:
+            yield "both", self.named[name], list(self.named), [*self.named]
+        self.named[name] = value[2]
+        total = sum(self.many)
+        for number in self.many:
+            total += number
+        yield total, value[2] in self.many, sorted(self.many), [x for x in self.many if x % 2]
+        self.many.add(value[2])
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_loops_and_operators_over_states_are_look_ups(mode: str) -> None:
+    records = [(x % 2, 0, x * x % 7) for x in range(20)]
+    fast = fast_source(InLoops(), records, mode=mode)
+    assert "self_0." not in fast
+    assert "set_state_key_0" not in fast.split("for value in values:")[1].split("if values:")[0]
+    expected = run_form(by_key(InLoops(), records), "interpreted", mode=mode).records("results")
+    assert run_form(by_key(InLoops(), records), mode=mode).records("results") == expected
+
+
 def test_timers_are_registered_without_calling_the_timer_service() -> None:
     source = fast_source(Timers())
     assert "context_0" not in source
