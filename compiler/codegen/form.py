@@ -528,13 +528,21 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
 def rewritten(
     block: list[ast.stmt], rewrite: Callable[[ast.stmt], list[ast.stmt] | None]
 ) -> list[ast.stmt]:
-    """Replaces statements of a block, innermost first. A replacement of None keeps the statement."""
+    """Replaces statements of a block, innermost first. A replacement of None keeps the statement.
+
+    The comment of a removed statement goes to the operator's next statement.
+    """
     done: list[ast.stmt] = []
+    removed: ast.stmt | None = None
     for statement in block:
         for inner in blocks(statement):
             inner[:] = rewritten(inner, rewrite)
         found = rewrite(statement)
-        done += [statement] if found is None else found
+        found = [statement] if found is None else found
+        if removed and notes.operator(removed) == notes.operator(statement):
+            with_comment(found, notes.comment(removed))
+        removed = None if found else statement
+        done += found
     return done
 
 

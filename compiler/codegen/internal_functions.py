@@ -45,6 +45,7 @@ INTERNAL_FUNCTIONS = {
     "append": _NEEDS_NO_KEY,
     "as_declared": _NEEDS_NO_KEY,
     "as_timestamp": _RARE | _KEEPS_NOTHING | _KEEPS_TYPE | _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
+    "copied": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
     "count_for": _RARE,
     "discard_timer": _NEEDS_NO_KEY,
     "emit": _NEEDS_NO_KEY,
@@ -72,7 +73,7 @@ INTERNAL_FUNCTIONS = {
 SETS_KEY = ("set_key", "set_state_key")
 """Functions that make a key the current one."""
 
-TABLES = ("pane", "panes", "panes_since", "sums", "table")
+TABLES = ("copies", "entries", "pane", "panes", "panes_since", "sums", "table")
 """Dictionaries of operators, by the stems of their names."""
 
 

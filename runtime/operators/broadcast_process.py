@@ -11,6 +11,7 @@ Flink: `CoBroadcastWithNonKeyedOperator`, `CoBroadcastWithKeyedOperator` and the
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError
@@ -28,7 +29,7 @@ from opchain.runtime.operators.operator import (
 from opchain.runtime.operators.process import OperatorClocks, RecordContext, process_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
     from opchain.runtime.program.vertex_program import OperatorProgram
@@ -67,6 +68,17 @@ class BroadcastStates:
             self._require(descriptor)
         return self._readable[descriptor.name]
 
+    def look_ups(self, descriptor: Any) -> tuple[Any, Any, dict[str, list[Any]], Any]:
+        """What generated code needs to read a state: the state, its entries, and its copies for iterators.
+
+        If there is no state of this descriptor yet, the state is a stand-in that gets it at the first access.
+        """
+        known = self._descriptors.get(getattr(descriptor, "name", ""))
+        if known is None or known != descriptor:
+            state = _NotYetRead(partial(self.readable, descriptor))
+            return state, state, {}, state.copied
+        return self._readable[known.name].look_ups()
+
     def _require(self, descriptor: MapStateDescriptor[Any, Any]) -> None:
         """Opens the state of a name that `broadcast()` did not get, as PyFlink does. Flink's Java API refuses it.
 
@@ -89,6 +101,32 @@ class BroadcastStates:
             f"{program.label} uses the broadcast state {descriptor!r}, but this state is "
             f"declared as {known!r}; pass the same descriptor to both"
         )
+
+
+class _NotYetRead:
+    """Stands for a broadcast state and for its entries, until it is known whether a function reads the state."""
+
+    def __init__(self, state: Callable[[], ReadOnlyBroadcastMap[Any, Any]]) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state(), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._state()[key]
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._state()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._state())
+
+    def __bool__(self) -> bool:
+        return not self._state().is_empty()
+
+    def copied(self, what: str) -> list[Any]:
+        """All items, keys or values."""
+        return list(getattr(self._state(), what)())
 
 
 class _Context(OperatorClocks, RecordContext):

@@ -26,7 +26,7 @@ from opchain.runtime.state.operator_snapshot import ListMode, OperatorStateSnaps
 from opchain.runtime.types.type_variables import K, T, V
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from opchain.runtime.functions.state_descriptors import (
         ListStateDescriptor,
@@ -108,6 +108,10 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
     def clear(self) -> None:
         """Raises StateError: changes on this side would make the state differ between subtasks."""
         raise StateError(_READ_ONLY)
+
+    def look_ups(self) -> tuple[Any, dict[K, V], dict[str, list[Any]], Callable[[str], list[Any]]]:
+        """The state itself, its entries, its copies, and the method that makes a copy."""
+        return self, self._entries, self._copies, self._copied
 
     def _copied(self, what: str) -> list[Any]:
         found = self._copies[what] = list(getattr(self._entries, what)())

@@ -390,6 +390,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "touching": lambda chain, index: chain.operators[index].context.keyed_state.touching,
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
+    "broadcast_state": lambda chain, index: chain.operators[index].states.look_ups,
     "state_ttl": lambda chain, index, name: partial(_state_ttl, chain.operators[index], name),
     "sums": lambda chain, index, *layout: chain.operators[index].keep_sums(*layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,

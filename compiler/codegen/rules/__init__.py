@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.rules.alternate_inputs import alternate_inputs
 from opchain.compiler.codegen.rules.cache_attributes import cache_attributes
-from opchain.compiler.codegen.rules.cache_broadcast_states import cache_broadcast_states
 from opchain.compiler.codegen.rules.convert_declared_types import (
     convert_declared_types,
     nothing_is_left_to_convert,
@@ -20,6 +19,7 @@ from opchain.compiler.codegen.rules.drop_copies import drop_copies
 from opchain.compiler.codegen.rules.extend_lists import extend_lists
 from opchain.compiler.codegen.rules.fold_windows import fold_windows
 from opchain.compiler.codegen.rules.fuse_lists import fuse_lists
+from opchain.compiler.codegen.rules.inline_broadcast_states import inline_broadcast_states
 from opchain.compiler.codegen.rules.inline_functions import (
     every_callee_is_bound,
     inline_functions,
@@ -82,11 +82,11 @@ RULES: tuple[Rule, ...] = (
     Rule(propagate_copies),
     Rule(send_fields, nothing_is_sent_twice),
     Rule(use_arrays),
+    Rule(inline_broadcast_states),
     Rule(inline_state, every_table_is_guarded),
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(detect_str_results, inlines=False),
     Rule(extend_lists, inlines=False),
-    Rule(cache_broadcast_states),
     Rule(cache_attributes),
     Rule(skip_sort),
     Rule(alternate_inputs),

@@ -61,6 +61,8 @@ key as an argument. This saves the calls of the TimerService:
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
     ctx_0.get_current_key()                                     field_0
 
+A function that reads neither state nor timers nor the key has its key set after the batch only.
+
 The code of `on_timer` is rewritten in the same way, except in batch mode, where it runs once for each key. The timer has
 the key of the table, and the backend gets the keys of timers one by one.
 
@@ -163,6 +165,7 @@ class _States:
         owner, context = f"self_{index}", f"context_{index}"
         body, states = self._states_called(position, owner)
         if not states:
+            self._leave_key(position, key)
             return
         plain = copy.deepcopy(self.function)
         plain.name = f"calls_{self.function.suffix}"
@@ -209,13 +212,27 @@ class _States:
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(states)))}")
 
+    def _leave_key(self, position: int, key: str) -> None:
+        """Sets the key after the last record only, if no code of the function can read the key, its state or its timers.
+
+        In batch mode, the previous key may have to end where the next key is set.
+        """
+        set_key, rest = self.loop.body[position], self.loop.body[position + 1 :]
+        index = notes.operator(set_key)
+        spec: Any = self.form.program.operators[index].spec
+        ends_key = self.form.program.is_batch and (
+            index or self.form.takes_turns or has_on_timer(spec.function)
+        )
+        if not (self.is_of_timers or ends_key or self._is_key_read(rest, index)):
+            self.loop.body = [*self.loop.body[:position], *rest]
+            self._set_last_key(set_key, key)
+
     def _states_called(self, position: int, owner: str) -> tuple[Lines, dict[str, DeclaredState]]:
         """The states that the code after the key is set only calls, and the loop's body with these calls."""
         body, found = self.loop.body, {}
         spec = self.form.program.operators[notes.operator(body[position])].spec
         for name, state in declared_states(spec).items():
-            is_map = state.kind.endswith("map")
-            called = as_calls(f.copied(body), f"{owner}.{name}", is_map=is_map)
+            called = as_calls(f.copied(body), f"{owner}.{name}", state.kind)
             is_used = any(state_calls(called[position + 1 :], owner, name))
             if is_used and is_only_called(called, owner, name):
                 body, found[name] = called, state
@@ -237,11 +254,8 @@ class _States:
         index = notes.operator(set_key)
         block = looked_up(is_held=True)
         handles = handles_in(block, {f"self_{index}", f"context_{index}"})
-        is_seen = self._calls_hidden_code(block, index, handles) or any(
-            reads_key(item, index, handles) for item in block
-        )
         expires = any(each.expires for each in lookups)
-        if index or self.form.takes_turns or is_seen or expires:
+        if index or self.form.takes_turns or self._is_key_read(block, index) or expires:
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
             last: ast.expr = ast.Attribute(f.name(backend), "state_key", ast.Load())
             notes.is_field.set(last, True)
@@ -270,6 +284,12 @@ class _States:
         (change,) = f.statements(f"if {key} != last:\n    pass", index, last=last)
         change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
+
+    def _is_key_read(self, block: Lines, index: int) -> bool:
+        handles = handles_in(block, {f"self_{index}", f"context_{index}"})
+        return self._calls_hidden_code(block, index, handles) or any(
+            reads_key(item, index, handles) for item in block
+        )
 
     def _calls_hidden_code(self, block: Lines, index: int, handles: set[str]) -> bool:
         spec: Any = self.form.program.operators[index].spec

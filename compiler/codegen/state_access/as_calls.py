@@ -22,16 +22,17 @@ _ITERATED = {
 """The field that a node iterates over, by the class of the node."""
 
 
-def as_calls(block: Lines, state: str, *, is_map: bool) -> Lines:
-    """The block with calls of one state, such as `self_0.many`, which is a map or a list."""
-    calls = _AsCalls(state, is_map=is_map)
+def as_calls(block: Lines, state: str, kind: str) -> Lines:
+    """The block with calls of one state, such as `self_0.many`. The kind of a map or list ends so: "broadcast map"."""
+    calls = _AsCalls(state, kind)
     return [calls.visit(statement) for statement in block]
 
 
 class _AsCalls(ast.NodeTransformer):
-    def __init__(self, state: str, *, is_map: bool) -> None:
+    def __init__(self, state: str, kind: str) -> None:
         self._state = state
-        self._is_map = is_map
+        self._is_map = kind.endswith("map")
+        self._is_read_only = kind == "broadcast map"
 
     def _is_state(self, node: ast.AST) -> bool:
         return isinstance(node, (ast.Name, ast.Attribute)) and text_of(node) == self._state
@@ -70,7 +71,7 @@ class _AsCalls(ast.NodeTransformer):
         self.generic_visit(node)
         match node.targets:
             case [ast.Subscript(value=state, slice=ast.Name() | ast.Constant() as key)] if (
-                self._is_item(node.targets[0])
+                self._is_item(node.targets[0]) and not self._is_read_only
             ):
                 put = ast.Expr(_call(state, "put", key, node.value))
                 notes.operator.set(put, notes.operator(node))

@@ -167,9 +167,13 @@ def test_the_key_is_set_before_a_rich_function_on_a_keyed_stream() -> None:
     def draw(env: Any) -> None:
         seen(numbers(env).key_by(lambda x: x % 3).map(Rich()), "s")
 
+    lines = module_of(draw, vertex=1, form="generated")
+    start = lines.index("key_0 = key_fn_of_0(value)")
+    assert lines[start + 1] == "set_key_0(key_0)"
     lines = module_of(draw, vertex=1)
     start = lines.index("key_0 = value % 3")
-    assert lines[start : start + 2] == ["key_0 = value % 3", "set_key_0(key_0)"]
+    assert lines[start + 1] == "values_of_1.append(value)"  # its code does not read the key
+    assert lines[start + 2 : start + 4] == ["if values:", "set_key_0(key_0)"]
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,8 @@ def test_a_function_that_returns_zero_is_a_type_error(form: str) -> None:
 
 
 LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
+WRONG = MapStateDescriptor("limits", Types.LONG(), Types.LONG())
+OTHERS = MapStateDescriptor("others", Types.STRING(), Types.LONG())
 TOTAL = ValueStateDescriptor("total", Types.LONG())
 
 
@@ -257,15 +259,72 @@ class LimitedTotal(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
         yield "timer", ctx.get_current_key(), timestamp, self.total.value()
 
 
+class OnlyLimits(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        limit = ctx.get_broadcast_state(LIMITS).get(value[0])
+        yield value[0], limit or value[1]
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None:
+        ctx.get_broadcast_state(LIMITS).put(*value)
+
+
+class ByName(LimitedTotal):
+    """Reads the state by a variable, in loops, by operators, and at timers. It registers a second state at a record."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        limits = ctx.get_broadcast_state(LIMITS)
+        if value[0] in limits and not limits.is_empty():
+            yield SIDE, (value[0], limits[value[0]])
+        if value[0] not in limits:
+            yield value[0], [*limits], list(limits.values())
+        for name, limit in limits.items():
+            yield name, -limit
+        if value[1] == 7:
+            others = ctx.get_broadcast_state(OTHERS)
+            yield value, [*others], "a" in others, others.get("a"), list(others.items())
+        ctx.timer_service().register_event_time_timer(value[1] + 10)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp, sorted(ctx.get_broadcast_state(LIMITS).keys())
+
+
+class ByHelper(Limited):
+    """Hands the state on, to code that is not inlined."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        limits = ctx.get_broadcast_state(LIMITS)
+        limit = limit_in(limits, value[0])
+        yield SIDE, (value[0], limit)
+
+
+def limit_in(limits: Any, name: str) -> Any:
+    found = list(filter(lambda item: item[0] == name, limits.items()))
+    return found[0] if found else limits.get(name)
+
+
+class Writes(Limited):
+    """Only logs what the state refuses."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        limits = ctx.get_broadcast_state(LIMITS)
+        name = value[0]
+        try:
+            limits[name] = 1
+        except TypeError as error:
+            yield SIDE, (name, str(error))
+
+
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("function", [Limited, LimitedByAttribute, LimitedTotal])
+@pytest.mark.parametrize(
+    "function", [Limited, LimitedByAttribute, LimitedTotal, ByName, ByHelper, Writes]
+)
 def test_a_broadcast_process_function_is_inlined(function: Any, mode: str) -> None:
     def draw(env: Any) -> None:
         limits = env.from_collection([("a", 5), ("b", 40), ("a", 30)]).broadcast(LIMITS)
         pairs = env.from_collection([(key, number) for number in range(12) for key in "abc"])
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(First())
         pairs = pairs.assign_timestamps_and_watermarks(strategy)
-        if function is LimitedTotal:
+        if issubclass(function, LimitedTotal):
             pairs = pairs.key_by(lambda pair: pair[0])
         results = pairs.connect(limits).process(function())
         seen(results.map(lambda result: result), "results")
@@ -278,7 +337,45 @@ def test_a_broadcast_process_function_is_inlined(function: Any, mode: str) -> No
     assert any(result[0] == "limit" for result in runs[0].records("results"))
     source = job_of(draw).vertices[-1].source.partition("def process_1")[0]
     assert "broadcast_process_" not in source
-    assert "broadcast_0_0 or (broadcast_0_0 := context_0.get_broadcast_state(" in source
+    assert "get_broadcast_state" not in source
+    assert function in (ByHelper, Writes) or "entries_0_0" in source
+
+
+def test_the_key_is_not_set_for_a_function_that_does_not_read_it() -> None:
+    def draw(env: Any) -> None:
+        limits = env.from_collection([("a", 5)]).broadcast(LIMITS)
+        pairs = env.from_collection([("a", 3), ("b", 4)]).key_by(lambda pair: pair[0])
+        seen(pairs.connect(limits).process(OnlyLimits()), "results")
+
+    for mode in ("STREAMING", "BATCH"):
+        sources = [vertex.source or "" for vertex in job_of(draw, mode=mode).vertices]
+        (source,) = [text for text in sources if "entries_0_0" in text]
+        before, after = source.partition("def fallback_0")[0].split("    if values:\n")
+        assert "set_key_0" not in before
+        assert "set_key_0(" in after
+        runs = [run_form(draw, form, mode=mode).records("results") for form in FORMS]
+        assert runs == [runs[0]] * len(runs)
+        assert runs[0]
+
+
+class OtherLimits(Limited):
+    """Declares the state otherwise than the stream."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if value[1] == 3:
+            yield ctx.get_broadcast_state(WRONG).get(value[0])
+        yield SIDE, value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_another_descriptor_of_a_broadcast_state_fails_where_a_record_reads_it(form: str) -> None:
+    def draw(env: Any, last: int = 4) -> None:
+        limits = env.from_collection([("a", 5)]).broadcast(LIMITS)
+        pairs = env.from_collection([("a", number) for number in range(last)])
+        seen(pairs.connect(limits).process(OtherLimits()).get_side_output(SIDE), "side")
+
+    assert len(run_form(lambda env: draw(env, 3), form).records("side")) == 3
+    assert "pass the same descriptor to both" in str(failure_of(draw, form))
 
 
 TYPED = OutputTag("typed", Types.TUPLE([Types.LONG(), Types.DOUBLE()]))
