@@ -27,8 +27,8 @@ event_timers fallback fast_dumps fast_loads field field_of fields fire first fit
 greatest has_plain held identify inner interleaved is_tagged item json_object keep key key_of keys last_key
 latest_session loop names namespace new new_tuple next_change now numbers_of object objects on_timer op open_panes
 own_copy pane pane_for panes panes_for panes_since part plain plain_fields plain_keys previous process rank read
-read_json records refuse result results returned row row_of run run_for seen selected self self_of sent_key session
-session_end session_for sessions_changed set_key set_state_key skip slice start state_key sum sums table time_of
+read_all read_json records refuse result results returned row row_of run run_for seen selected self self_of sent_key
+session session_end session_for sessions_changed set_key set_state_key skip slice start state_key sum sums table time_of
 timer_millis timestamp timestamps timestamps_of touch touching tracks ttl turn unchanged unchanged_ms usual value values
 values_of window write_sums zip
 """

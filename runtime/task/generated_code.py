@@ -245,10 +245,10 @@ def _state_table(
     return found
 
 
-def _state_ttl(operator: Any, name: str) -> tuple[Any, Any, int]:
-    """What look-ups in a state with a time to live need: see ttl_states.py."""
+def _state_ttl(operator: Any, name: str) -> tuple[Any, int, Any, Any]:
+    """What look-ups in a state with a time to live need: see ttl_states.py. `read_all` is of map states only."""
     state = vars(operator.function)[name]
-    return state.accessed, state.read_at, state.unchanged_ms
+    return state.accessed, state.unchanged_ms, state.read_at, getattr(state, "read_all", None)
 
 
 def _tracks_changes(operator: Any) -> bool:

@@ -449,14 +449,14 @@ def fitting_each(record_type: TypeInformation[Any]) -> Callable[[list[Any]], boo
     test = form_test(record_type, "value", None, is_exact=True)
     if test is None:
         return lambda values: all(map(fits, values))
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"fits": fits}
     text = (
-        "def have_form(values):\n    for value in values:\n"
-        f"        if not ({test}):\n            return False\n    return True"
+        "def fit(values):\n    for value in values:\n"
+        f"        if not ({test}):\n            return all(map(fits, values))\n    return True"
     )
     exec(text, names)  # noqa: S102 - our own text
-    have_form = names["have_form"]
-    return lambda values: have_form(values) or all(map(fits, values))
+    fit: Callable[[list[Any]], bool] = names["fit"]
+    return fit
 
 
 def _fields_test(record_type: RowTypeInfo) -> Callable[[list[Any]], bool] | None:

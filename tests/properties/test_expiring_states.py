@@ -24,7 +24,7 @@ from opchain.datastream.state import (
 )
 from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.keyed.ttl_states import TtlValueState
+from opchain.runtime.state.keyed.ttl_states import TtlListState, TtlMapState, TtlValueState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,22 +251,33 @@ def test_a_state_entry_expires_exactly_at_its_time(
     assert f"(('a', {read}, 7), {expected}, 2)" in results
 
 
+METHODS: dict[Any, list[str]] = {
+    TtlValueState: ["value"],
+    TtlListState: ["get", "update"],
+    TtlMapState: ["items", "keys", "put", "remove"],
+}
+
+
 @pytest.mark.parametrize(("form", "are_called"), [("interpreted", True), ("inlined", False)])
 def test_generated_code_inlines_reads_of_states_with_ttl(
     form: str, are_called: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = []
-    value = TtlValueState.value
+    calls = set()
 
-    def noted(self: Any) -> Any:
-        calls.append(self)
-        return value(self)
+    def note(state: Any, method: str) -> None:
+        made = getattr(state, method)
+        monkeypatch.setattr(
+            state, method, lambda *arguments: calls.add((state, method)) or made(*arguments)
+        )
 
-    monkeypatch.setattr(TtlValueState, "value", noted)
-    records = [("a", 0, 3), ("a", 1, 3), ("b", 1, 3)]
+    for state, methods in METHODS.items():
+        for method in methods:
+            note(state, method)
+    records = [("a", 0, 3), ("a", 1, 3), ("b", 1, 3), *(("a", what, 3) for what in (2, 4, 6, 8))]
     results, *_ = outcome(form, records, StateTtlConfig.new_builder(TTL).build(), "STREAMING")
     assert "(('a', 1, 3), 3, 2)" in results
-    assert bool(calls) == are_called
+    assert "(('a', 8, 3), ([], [], [3]), 6)" in results
+    assert len(calls) == (sum(map(len, METHODS.values())) if are_called else 0)
 
 
 def history(form: str, backend: str, config: StateTtlConfig, folder: Path, restarts: bool) -> Any:

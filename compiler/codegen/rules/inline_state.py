@@ -33,8 +33,8 @@ once whether each state is a plain dictionary in memory, with or without a time 
 copy of the function that calls the state objects processes the batch. The current key is set only before code that may read it. If changes of
 state are tracked, the backend gets all keys of a batch before the batch runs.
 
-A value state or map state with a time to live has an entry's time beside its content. The code reads the clock for each
-access, as the state does. It calls the state if an entry is expired, or if reads renew entries:
+A state with a time to live has a time beside each content. The code reads the clock for each access, as the state does. It
+calls the state to read a list or a whole map, if an entry is expired, or if reads renew entries:
 
     held_0_last[1] if (now_0_last := accessed_0_last()) < (held_0_last := table_0_last.get(field_0, NOTHING))[0]
     + unchanged_ms_0_last else read_0_last(field_0, now_0_last)[1]

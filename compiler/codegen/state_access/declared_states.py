@@ -44,7 +44,7 @@ class DeclaredState(NamedTuple):
     """A state as `open` declares it.
 
     Attributes:
-        kind: "value", "list" or "map"; with a time to live "expiring value" or "expiring map".
+        kind: "value", "list" or "map"; with a time to live "expiring value" and so on.
         declared: The text of its type, if it checks what is written.
         items: The types of what is written.
     """
@@ -155,8 +155,6 @@ def _state(
     config = getattr(descriptor, "ttl_config", None)
     is_enabled = config is not None and config.is_enabled()
     if argument is not None and (is_enabled or _expires(argument, definition)):
-        if kind == "list":
-            return None
         kind = f"expiring {kind}"
     return DeclaredState(kind, checked_type(declared), items)
 

@@ -34,6 +34,10 @@ _EXPRESSIONS = {
         "held[1] if (now := accessed()) < (held := table.get(key, NOTHING))[0] + unchanged_ms"
         " else read(key, now)[1]"
     ),
+    ("expiring list", "get", 0): "read(key, accessed())",
+    ("expiring map", "keys", 0): "iter([name for name, _ in read_all(key, accessed())])",
+    ("expiring map", "values", 0): "iter([item for _, item in read_all(key, accessed())])",
+    ("expiring map", "items", 0): "iter(read_all(key, accessed()))",
     ("expiring map", "get", 1): (
         "held[1] if (now := accessed()) < (held := table.get(key, {}).get(first, NOTHING))[0] + unchanged_ms"
         " else read(key, first, now)[1]"
@@ -44,6 +48,11 @@ _EXPRESSIONS = {
     ),
 }
 _CLEAR = "table.pop(key, None)"
+_UPDATE_LIST = f"if first:\n    table[key] = first\nelse:\n    {_CLEAR}"
+_REMOVE = (
+    "held = table.get(key)\n"
+    f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
+)
 _STATEMENTS = {
     ("value", "clear", 0): _CLEAR,
     ("list", "clear", 0): _CLEAR,
@@ -53,20 +62,26 @@ _STATEMENTS = {
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
     ),
-    ("list", "update", 1): f"if first:\n    table[key] = first\nelse:\n    {_CLEAR}",
+    ("list", "update", 1): _UPDATE_LIST,
     ("map", "put", 2): (
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
     ),
-    ("map", "remove", 1): (
-        "held = table.get(key)\n"
-        f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
-    ),
+    ("map", "remove", 1): _REMOVE,
     ("expiring value", "clear", 0): _CLEAR,
+    ("expiring list", "clear", 0): _CLEAR,
     ("expiring map", "clear", 0): _CLEAR,
     ("expiring value", "update", 1): (
         f"if first is None:\n    accessed()\n    {_CLEAR}\nelse:\n    table[key] = (accessed(), first)"
     ),
+    ("expiring list", "add", 1): (
+        "now = accessed()\nheld = table.get(key)\n"
+        "if held is None:\n    table[key] = [(now, first)]\nelse:\n    held.append((now, first))"
+    ),
+    ("expiring list", "update", 1): (
+        f"now = accessed()\nfirst = [(now, element) for element in first]\n{_UPDATE_LIST}"
+    ),
+    ("expiring map", "remove", 1): f"accessed()\n{_REMOVE}",
     ("expiring map", "put", 2): (
         "now = accessed()\nheld = table.get(key)\n"
         "if held is None:\n    table[key] = {first: (now, second)}\nelse:\n    held[first] = (now, second)"
@@ -93,9 +108,10 @@ _NEVER_NONE_STORE = {
 STORE = "if held is not None:\n    table[key] = held"
 TAKE = f"held = {_CLEAR}"
 
-EXPIRING = ("expiring value", "expiring map")
+EXPIRING = ("expiring value", "expiring list", "expiring map")
 """The kinds of state with a time to live."""
 
+_LISTS = ("list", "expiring list")
 _WRITES = ("update", "add", "put")
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
 
@@ -164,9 +180,10 @@ class LookUps(ast.NodeTransformer):
             "key": f.name(key),
             "held": f.name(held),
         }
+        self._read = f"read_{table.partition('_')[2]}"
         if self.expires:
             form.names.bind("NOTHING", "shared")
-            parts = ("accessed", "read", "unchanged_ms", "now")
+            parts = ("accessed", "read", "read_all", "unchanged_ms", "now")
             self._parts |= {part: f.name(f"{part}_{table.partition('_')[2]}") for part in parts}
 
     @property
@@ -180,7 +197,7 @@ class LookUps(ast.NodeTransformer):
             return []
         name = f"ttl_{self.table.partition('_')[2]}"
         found = self._form.names.bind(name, "state_ttl", operator, self._name)
-        return self.lines(f"accessed, read, unchanged_ms = {found}()", operator)
+        return self.lines(f"accessed, unchanged_ms, read, read_all = {found}()", operator)
 
     def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
         """Statements with this state's table, key and variable."""
@@ -205,7 +222,7 @@ class LookUps(ast.NodeTransformer):
             return None
         operator = notes.operator(statement)
         tests = self._tests(method, call.args, types)
-        if (self.kind, method) == ("list", "update"):
+        if self.kind in _LISTS and method == "update":
             call.args[0] = f.expression("list(elements)", elements=call.args[0])
         is_one_value = method == "update" and self.kind in _NEVER_NONE_STORE
         if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
@@ -249,7 +266,7 @@ class LookUps(ast.NodeTransformer):
             return []
         if all(coder_converter(item) is None for item in self._items):
             return []
-        if (self.kind, method) == ("list", "update"):
+        if self.kind in _LISTS and method == "update":
             return [self._fits("fits_each", self._items[0], "first")]
         tests = [
             form_test(declared, part, plain_type(type_of(argument, types)), is_exact=True)
@@ -285,7 +302,7 @@ class LookUps(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """The look-up in place of a call within an expression. The list of `list(state.get())` is not copied again."""
         self.generic_visit(node)
-        if calls_builtin(node) and f.called(node) == "list" and _is_list(node.args):
+        if calls_builtin(node) and f.called(node) == "list" and self._is_list(node.args):
             return node.args[0]
         method = method_called(node, self._owner, self._name)
         text = _EXPRESSIONS.get((self.kind, method, len(node.args)))
@@ -295,15 +312,17 @@ class LookUps(ast.NodeTransformer):
         first = dict(zip(("first",), node.args, strict=False))
         return f.placed(f.expression(self._text(text), **self._parts, **first), node)
 
+    def _is_list(self, arguments: list[ast.expr]) -> bool:
+        """Whether the only argument is a new list."""
+        (made,) = arguments if len(arguments) == 1 else (None,)
+        reads = self.kind == "expiring list" and made and f.called(made) == self._read
+        return isinstance(made, ast.List) or bool(reads)
+
     def _text(self, text: str) -> str:
         """The text of a method, adapted if the entry of the key is in a variable."""
         for part, held in _AS_HELD if self._is_held else ():
             text = text.replace(part, held)
         return text
-
-
-def _is_list(arguments: list[ast.expr]) -> bool:
-    return len(arguments) == 1 and isinstance(arguments[0], ast.List)
 
 
 def _is_simple(node: ast.expr) -> bool:

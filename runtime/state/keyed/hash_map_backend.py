@@ -52,6 +52,7 @@ from opchain.runtime.state.keyed.state_table import (
 from opchain.runtime.state.keyed.ttl_states import (
     TTL_STATES,
     TimeToLive,
+    TtlListState,
     TtlMapState,
     TtlValueState,
     stamped,
@@ -561,6 +562,7 @@ _PLAIN: dict[str, Any] = {
     "list": HashMapListState,
     "map": HashMapMapState,
     "expiring value": TtlValueState,
+    "expiring list": TtlListState,
     "expiring map": TtlMapState,
 }
 """The states whose methods generated code replaces by look-ups, by kind."""

@@ -179,7 +179,8 @@ class HashMapMapState(HashMapState, MapState[K, V], Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value of the key, or None."""
-        return self._entries.get(self._backend.state_key, {}).get(key)
+        value: V | None = self._entries.get(self._backend.state_key, {}).get(key)
+        return value
 
     def put(self, key: K, value: V) -> None:
         """Sets the value of the key."""

@@ -168,7 +168,7 @@ class KeyedStateBackend(KeyedStateStore):
     ) -> MutableMapping[Any, Any] | None:
         """The dictionary from state keys to contents of a state, for direct look-ups.
 
-        The kind is "value", "list" or "map", or "expiring value" or "expiring map" for states with a time to live.
+        The kind is "value", "list" or "map", or "expiring value" and so on for states with a time to live.
 
         None if a method of the state does more than a look-up: if the state is of another kind or is on disk; if
         writes are checked against another type than `declared`; if changes are tracked, unless the caller `touches`

@@ -4,8 +4,8 @@ A list state has a time per element, and a map state one per entry. Expired cont
 by the configured cleanup (see state_table.py, and the backend's snapshot). Times are milliseconds of the task's clock.
 An entry of time t is expired from t + ttl on.
 
-Generated code looks up values and entries of maps itself. It calls a state for its time, and for an entry that is expired,
-or that a read renews (compiler/codegen/state_access/look_ups.py).
+Generated code looks up values and entries of maps itself. It calls a state for its time, for lists and whole maps, and for
+an entry that is expired or that a read renews (compiler/codegen/state_access/look_ups.py).
 
 Flink: `TtlValueState` and similar classes over `AbstractTtlDecorator`. As in Flink, a list state drops expired elements
 when a read renews its elements, or when all elements are expired. `is_empty` of a map state also counts expired
@@ -161,8 +161,11 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
 
     def get(self) -> list[T]:
         """A copy of the list."""
-        now = self.accessed()
-        key, ttl = self._backend.state_key, self._ttl
+        return self.read_at(self._backend.state_key, self.accessed())
+
+    def read_at(self, key: Any, now: int) -> list[T]:
+        """The visible elements of a state key."""
+        ttl = self._ttl
         stored = self._entries.get(key)
         if stored is None:
             return []
@@ -262,24 +265,27 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
 
     def items(self) -> Iterable[tuple[K, V]]:
         """All entries as of now."""
-        return iter(self._read_all())
+        return iter(self._read_now())
 
     def keys(self) -> Iterable[K]:
         """All keys as of now."""
-        return map(_FIRST, self._read_all())
+        return map(_FIRST, self._read_now())
 
     def values(self) -> Iterable[V]:
         """All values as of now."""
-        return map(_SECOND, self._read_all())
+        return map(_SECOND, self._read_now())
 
     def is_empty(self) -> bool:
         """Whether there are no entries at all, not even expired ones."""
         self.accessed()
         return self._backend.state_key not in self._entries
 
-    def _read_all(self) -> list[tuple[K, V]]:
-        now = self.accessed()
-        contents = self._entries.get(self._backend.state_key)
+    def _read_now(self) -> list[tuple[K, V]]:
+        return self.read_all(self._backend.state_key, self.accessed())
+
+    def read_all(self, state_key: Any, now: int) -> list[tuple[K, V]]:
+        """The visible entries of a state key."""
+        contents = self._entries.get(state_key)
         if contents is None:
             return []
         changed = now - self.unchanged_ms
@@ -292,7 +298,7 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
             if (entry := self._ttl.read(contents, key, now)) is not None
         ]
         if not contents:
-            self.clear()
+            del self._entries[state_key]
         return found
 
 
