@@ -1,14 +1,16 @@
 """Compares windows, broadcast state, side outputs and two inputs as PyFlink users write them with hand-written loops.
 
-    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs rows totals expires]
+    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules limits sides inputs rows totals recent expires]
 
     sessions    number and total price of the clicks in a user's session: a session window with a reduce
     counts      total price of each five clicks of a user: a count window with a reduce
     rules       prices multiplied by a factor from a broadcast stream
+    limits      the limits from a broadcast stream that a user's price exceeds: a loop over the state
     sides       odd numbers go to a side output, which has its own map
     inputs      two keyed streams, each with its own map
     rows        Rows with field names, keyed by two fields: a reduce
     totals      the running total of a user: a ValueState that holds a Row
+    recent      total of a user's last five prices: a ListState, whose descriptor is a module constant
     expires     the running count of a user: a ValueState with a time to live (TTL) of one hour
 
 All run in one process. Prints CPU microseconds per record, and the ratio of the loop's time to opchain's: above 1
@@ -35,10 +37,16 @@ from opchain.datastream import OutputTag
 from opchain.datastream.functions import (
     BroadcastProcessFunction,
     CoMapFunction,
+    KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
     ProcessFunction,
 )
-from opchain.datastream.state import MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
+from opchain.datastream.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
 from opchain.datastream.window import EventTimeSessionWindows
 
 if TYPE_CHECKING:
@@ -49,7 +57,10 @@ if TYPE_CHECKING:
 Pair = tuple[Any, int]
 CLICKS = 5
 KEYS = 1000
+LIMIT_PAIRS = [(f"limit {number}", 1_250 * number) for number in range(1, 9)]
 FACTOR = MapStateDescriptor("factor", Types.STRING(), Types.LONG())
+LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
+RECENT = ListStateDescriptor("recent", Types.LONG())
 ODD = OutputTag("odd", Types.TUPLE([Types.LONG(), Types.LONG()]))
 
 
@@ -96,6 +107,20 @@ class Factored(BroadcastProcessFunction):
         ctx.get_broadcast_state(FACTOR).put(value[0], value[1])
 
 
+class Limits(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
+    """Compares prices with all limits."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        """Compares."""
+        for name, limit in ctx.get_broadcast_state(LIMITS).items():
+            if value["price"] > limit:
+                yield name, limit
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None:
+        """Sets a limit."""
+        ctx.get_broadcast_state(LIMITS).put(value[0], value[1])
+
+
 class Split(ProcessFunction):
     """Sends odd numbers to the side output."""
 
@@ -135,6 +160,22 @@ class Totals(KeyedProcessFunction[Any, Any, Any]):
         total[1] += value["price"]
         self.total.update(total)
         yield ctx.get_current_key(), total[1]
+
+
+class Recent(KeyedProcessFunction[Any, Any, Any]):
+    """The last prices of a user."""
+
+    def open(self, runtime_context: Any) -> None:
+        """Gets the state."""
+        self.recent = runtime_context.get_list_state(RECENT)
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        """Keeps five prices."""
+        recent = list(self.recent)
+        recent.append(value["price"])
+        recent = recent[-CLICKS:]
+        self.recent.update(recent)
+        yield value["user"], sum(recent)
 
 
 class Visits(KeyedProcessFunction[Any, Any, Any]):
@@ -214,6 +255,21 @@ def _rules_by_hand(paths: list[str], _: int) -> Iterator[int]:
             yield (click["user"], click["price"] * (1 if factor is None else factor))[1]
 
 
+def _limits(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    limits = env.from_collection(LIMIT_PAIRS).broadcast(LIMITS)
+    return _clicks(env, paths).key_by(lambda click: click["user"]).connect(limits).process(Limits())
+
+
+def _limits_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    limits = dict(LIMIT_PAIRS)
+    sent = (map(json.loads, text) for text in read(paths))
+    for partition in exchanged(sent, lambda click: click["user"]):
+        for click in partition:
+            for name, limit in limits.items():
+                if click["price"] > limit:
+                    yield (name, limit)[1]
+
+
 def _sides(env: StreamExecutionEnvironment, _: list[str], records: int) -> DataStream[Any]:
     split = env.from_sequence(0, records - 1).map(keyed).process(Split())
     odd = split.get_side_output(ODD).map(lambda pair: (pair[0], -pair[1]))
@@ -285,6 +341,21 @@ def _totals_by_hand(paths: list[str], _: int) -> Iterator[int]:
             yield (click["user"], total[1])[1]
 
 
+def _recent(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    return _clicks(env, paths).key_by(lambda click: click["user"]).process(Recent())
+
+
+def _recent_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    sent = (map(json.loads, text) for text in read(paths))
+    for partition in exchanged(sent, lambda click: click["user"]):
+        prices: dict[Any, list[int]] = {}
+        for click in partition:
+            recent = prices.setdefault(click["user"], [])
+            recent.append(click["price"])
+            del recent[:-CLICKS]
+            yield (click["user"], sum(recent))[1]
+
+
 def _expires(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
     return _clicks(env, paths).key_by(lambda click: click["user"]).process(Visits())
 
@@ -305,10 +376,12 @@ PROGRAMS: dict[str, tuple[Callable[..., DataStream[Any]], Callable[..., Iterator
     "sessions": (_sessions, _sessions_by_hand),
     "counts": (_counts, _counts_by_hand),
     "rules": (_rules, _rules_by_hand),
+    "limits": (_limits, _limits_by_hand),
     "sides": (_sides, _sides_by_hand),
     "inputs": (_inputs, _inputs_by_hand),
     "rows": (_rows, _rows_by_hand),
     "totals": (_totals, _totals_by_hand),
+    "recent": (_recent, _recent_by_hand),
     "expires": (_expires, _expires_by_hand),
 }
 
