@@ -23,8 +23,8 @@ PLAN = ExecutionPlan(
 
 def test_a_stage_has_the_tasks_of_its_vertices() -> None:
     first, second = PLAN.stages
-    assert (first.first_task, first.parallelism) == (0, 3)
-    assert (second.first_task, second.parallelism) == (3, 6)
+    assert first.tasks == range(3)
+    assert second.tasks == range(3, 9)
 
 
 def test_vertices_are_found_by_id() -> None:

@@ -79,7 +79,7 @@ def test_each_task_unpickles_its_own_functions() -> None:
 
     job = job_of(lambda env: env.from_collection([1]).map(remember).print())
     shipped = ship_vertices(job)
-    last = job.stages[-1].first_task
+    last = job.stages[-1].tasks[0]
     one, other = (shipped_task(job, shipped, last) for _ in range(2))
     functions = [
         next(o.spec.function for o in program.vertices[0].operators if o.spec.kind == "map")
