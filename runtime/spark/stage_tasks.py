@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     from opchain.runtime.spark.remote_error import ErrorSeal
 
 
+_ADVICE: dict[type[Exception], str] = {
+    ImportError: "modules beside the program are sent automatically; install others on the executors, or name them by "
+    "env.add_python_file()",
+    FileNotFoundError: "data files beside modules are not sent automatically; name their folder by env.add_python_file()",
+    NotADirectoryError: "modules are sent in an archive, without data files; name their folder by env.add_python_file()",
+}
+"""What to do if functions cannot be loaded on an executor, by the kind of error."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShippedVertex:
     """A pickled vertex. A large one is broadcast, and loaded only by its own tasks.
@@ -169,12 +178,9 @@ class StageTasks:
             return task_program(self.job.job_name, self.job.parameters, vertex.load())
         except Exception as error:
             add_note(error, f"while loading the functions of '{vertex.name}' on an executor")
-            if isinstance(error, ImportError):
-                add_note(
-                    error,
-                    "modules beside the program are sent automatically; install others on the executors, "
-                    "or name them by env.add_python_file()",
-                )
+            advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), None)
+            if advice is not None:
+                add_note(error, advice)
             raise
 
     def _environment_of(self, task: int, chunks: Iterable[bytes]) -> TaskEnvironment:

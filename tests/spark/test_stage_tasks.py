@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,6 @@ from opchain.spark import SparkSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -91,6 +91,28 @@ def test_the_error_names_the_failed_task_and_not_others_in_its_slot() -> None:
     assert "in 'right' (test_stage_tasks.py:" in notes
     assert "in task right -> " in notes
     assert "left" not in notes
+
+
+class NeedsFile:
+    """A function whose module reads a data file when it is loaded."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        Path(state["path"]).read_text("utf-8")
+
+    def __call__(self, number: int) -> int:
+        return number
+
+
+def test_the_error_of_a_missing_data_file_says_how_data_files_are_sent(tmp_path: Path) -> None:
+    job = job_of(branches(NeedsFile(str(tmp_path / "prices.json"))))
+    with pytest.raises(FileNotFoundError) as caught:
+        spark_run(job)._run()
+    notes = notes_of(caught.value)
+    assert "while loading the functions of 'right" in notes
+    assert "name their folder by env.add_python_file()" in notes
 
 
 def test_an_error_with_only_a_partition_names_all_its_tasks() -> None:
