@@ -25,6 +25,7 @@ Flink: `InternalTimerServiceImpl`; `BatchExecutionInternalTimeService`.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.state.timers.keyed_timers import KeyedTimers, TimerChanges
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
         TimerHandle,
     )
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+
+_LOG = logging.getLogger("opchain.timers")
+
+MANY_TIMERS = 1_000_000
+"""The number of timers that timers may register after the end of the input, before there is a warning."""
 
 
 class Triggerable(Protocol):
@@ -67,12 +73,14 @@ class InternalTimerService:
         target: Triggerable,
         event_timers: KeyedTimers,
         processing_timers: KeyedTimers,
+        where: str,
     ) -> None:
         self.current_watermark = MIN_LONG_VALUE
         self.current_processing_time = processing_time.current_processing_time
         self._backend = backend
         self._processing_time = processing_time
         self._target = target
+        self._where = where  # the operator and its call site, for messages
         self.event_timers = event_timers
         # Fires event-time timers. Replaced by operators that take all timers that are due at once.
         self.fire_due: Callable[[Iterator[tuple[int, Any, Any]]], None] = self._call_target
@@ -129,7 +137,24 @@ class InternalTimerService:
     def advance_watermark(self, watermark: int) -> None:
         """Fires the timers that are due at a watermark."""
         self.current_watermark = watermark
-        self.fire_due(self.event_timers.due(watermark))
+        due = self.event_timers.due(watermark)
+        self.fire_due(self._watched(due) if watermark == MAX_LONG_VALUE else due)
+
+    def _watched(self, due: Iterator[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
+        """The timers of the last watermark. Warns if they do not end, because each registers the next one."""
+        last = len(self.event_timers) + MANY_TIMERS
+        for number, timer in enumerate(due):
+            if number == last:
+                _LOG.warning(
+                    "%s: after the end of the input, timers have registered %s further timers, the last one for %d; if "
+                    "each timer registers the next one, the job never ends: register none if "
+                    "ctx.timer_service().current_watermark() is %d, or run the job in BATCH mode",
+                    self._where,
+                    f"{MANY_TIMERS:,}",
+                    timer[0],
+                    MAX_LONG_VALUE,
+                )
+            yield timer
 
     def fire_processing_time(self) -> None:
         """Fires the processing-time timers that are due."""

@@ -77,7 +77,7 @@ class TimerServices:
         service = self._services.get(name)
         if service is None:
             service = self._services[name] = self._kind(
-                self._backend, self._processing_time, target, *self._queues_of(name)
+                self._backend, self._processing_time, target, *self._queues_of(name), self._where
             )
         return service
 

@@ -11,6 +11,7 @@ from timer_operator import Operator
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.timers import internal_timer_service
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 
@@ -61,6 +62,24 @@ def test_a_timer_registered_by_a_timer_fires_in_the_same_pass_if_due(domain: str
     fired = [time for _, time, _ in operator.reach(domain, 10)]
     assert fired == [5, 3, 5, 6]
     assert operator.reach(domain, 12) == [(domain, 12, "k")]
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_timers_that_go_on_after_the_end_of_the_input_cause_a_warning(
+    count: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(internal_timer_service, "MANY_TIMERS", 4)
+    operator = Operator()
+    operator.register("event", 10)
+
+    def react(_domain: str, time: int, _namespace: Any) -> None:
+        if time < 10 + count:
+            operator.register("event", time + 1, operator.backend.current_key)
+
+    operator.reaction = react
+    assert len(operator.reach("event", MAX_LONG_VALUE)) == 1 + count
+    warned = "after the end of the input, timers have registered 4 further timers" in caplog.text
+    assert warned == (count > 4)
 
 
 def test_a_timer_may_delete_another_due_timer(domain: str) -> None:
