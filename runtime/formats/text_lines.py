@@ -23,6 +23,7 @@ from opchain.runtime.files.line_blocks import (
     line_offsets,
 )
 from opchain.runtime.files.malformed import FAIL, MalformedRecord, MalformedRecords
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.types.serialization import MARKED_CHARSETS, DeserializationSchema
 from opchain.runtime.types.type_information import BasicTypeInfo
 from opchain.runtime.types.type_variables import T
@@ -318,14 +319,15 @@ class TextRowDeserializationSchema(DeserializationSchema["Row"]):
         return row
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> Sequence[Row] | None:
-        """Returns the rows of all messages; None if one is malformed, or if a subclass has its own `deserialize`."""
+        """Returns the rows of all messages. None if one is malformed or `null`, or if a subclass has its own `deserialize`."""
         if type(self).deserialize is not TextRowDeserializationSchema.deserialize:
             return None
         try:
             rows = self._decoded(messages)
         except MALFORMED:
             return None
-        return rows if len(rows) == len(messages) else None
+        # Rows are `Columns` unless a message is `null`, which has no row.
+        return rows if isinstance(rows, Columns) and len(rows) == len(messages) else None
 
     def _decoded(self, messages: Sequence[bytes]) -> Sequence[Any]:
         if self._decode is None:

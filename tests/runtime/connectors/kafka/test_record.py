@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,6 +76,14 @@ def test_a_schema_that_ignores_parse_errors_skips_malformed_messages() -> None:
     schema = JsonRowDeserializationSchema.builder().type_info(ROW).ignore_parse_errors().build()
     records, timestamps = Deserializer(schema)(messages([b"{", b'{"id": 2, "name": "b"}']))
     assert (records, timestamps) == ([Row(id=2, name="b")], [1_001])
+
+
+@pytest.mark.parametrize("values", [[b'{"id": 1}', b"null", b'{"id": 2}'], [b"null", b"null"]])
+def test_a_message_that_is_null_has_no_row(values: list[bytes | None]) -> None:
+    records, timestamps = Deserializer(JSON.build())(messages(values))
+    given = [(json.loads(value or b""), 1_000 + offset) for offset, value in enumerate(values)]
+    expected = [(each["id"], time) for each, time in given if each is not None]
+    assert [(row.id, time) for row, time in zip(records, timestamps, strict=True)] == expected
 
 
 def test_a_subclass_with_its_own_deserialize_gets_each_message() -> None:
