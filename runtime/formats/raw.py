@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from opchain.runtime.types.row import Row
+from opchain.runtime.types.row import Row, row_of
 from opchain.runtime.types.serialization import DeserializationSchema, SerializationSchema
 
 NUMBERS = {"BOOLEAN": "?", "TINYINT": "b", "SMALLINT": "h", "INT": "i", "BIGINT": "q"}
@@ -17,15 +17,17 @@ class RawRowDeserializationSchema(DeserializationSchema["Row"]):
     r"""Reads a row of one column from each message.
 
     Args:
+        name: The name of the column.
         of: The name of the column's SQL type.
         charset: The character set of a text.
         order: `>` for numbers with the highest byte first, or `<`.
 
-    >>> RawRowDeserializationSchema("INT").deserialize(b"\x00\x00\x01\x00")
-    <Row(256)>
+    >>> RawRowDeserializationSchema("size", "INT").deserialize(b"\x00\x00\x01\x00")
+    Row(size=256)
     """
 
-    def __init__(self, of: str, charset: str = "UTF-8", order: str = ">") -> None:
+    def __init__(self, name: str, of: str, charset: str = "UTF-8", order: str = ">") -> None:
+        self.name = name
         self.of = of
         self.charset = charset
         self.order = order
@@ -36,7 +38,7 @@ class RawRowDeserializationSchema(DeserializationSchema["Row"]):
         Raises:
             ValueError: The message has another number of bytes than the type, or is no text of the character set.
         """
-        return Row(self._value(message))
+        return row_of([self._value(message)], [self.name])
 
     def _value(self, message: bytes) -> Any:
         if self.of == "BYTES":

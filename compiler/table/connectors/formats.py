@@ -254,7 +254,7 @@ class RawFormat(_Format):
         """A schema that reads messages."""
         from opchain.runtime.formats.raw import RawRowDeserializationSchema  # noqa: PLC0415 - likewise
 
-        return RawRowDeserializationSchema(*self._layout)
+        return RawRowDeserializationSchema(self.columns[0].name, *self._layout)
 
     def serializer(self) -> Any:
         """A schema that writes messages."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.kafka.record import KafkaRecordDeserializationSchema
 from opchain.runtime.connectors.kafka.serializer import KafkaPartitioner
-from opchain.runtime.types.row import Row
+from opchain.runtime.types.row import Row, row_of
 from opchain.runtime.types.serialization import DeserializationSchema, SerializationSchema
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.connectors.kafka.record import KafkaMessage
     from opchain.runtime.functions.sql import RowExpression
-    from opchain.runtime.types.type_information import TypeInformation
+    from opchain.runtime.types.record_types import RowTypeInfo
 
 
 class KafkaRows(KafkaRecordDeserializationSchema[Row]):
@@ -34,7 +34,7 @@ class KafkaRows(KafkaRecordDeserializationSchema[Row]):
         key: DeserializationSchema[Row] | None,
         places: Sequence[int],
         metadata: RowExpression,
-        of: TypeInformation[Any],
+        of: RowTypeInfo,
     ) -> None:
         self.value = value
         self.key = key
@@ -51,16 +51,18 @@ class KafkaRows(KafkaRecordDeserializationSchema[Row]):
         if message.value is None:
             raise ValueError("the message has no value: it deletes its key")
         fields: Any = self.value.deserialize(message.value)
-        if fields is None or self.key is None:
-            return None if fields is None else Row(*fields, *self.metadata(message))
-        missing = [None] * (len(self.places) - len(fields))
-        own: Any = missing if message.key is None else self.key.deserialize(message.key)
-        if own is None:
+        if fields is None:
             return None
-        fields = (*fields, *own)
-        return Row(*[fields[place] for place in self.places], *self.metadata(message))
+        if self.key is not None:
+            missing = [None] * (len(self.places) - len(fields))
+            own: Any = missing if message.key is None else self.key.deserialize(message.key)
+            if own is None:
+                return None
+            whole = (*fields, *own)
+            fields = [whole[place] for place in self.places]
+        return row_of([*fields, *self.metadata(message)], self.type.get_field_names())
 
-    def get_produced_type(self) -> TypeInformation[Any]:
+    def get_produced_type(self) -> RowTypeInfo:
         """The type of the rows."""
         return self.type
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.common import Row
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.table import EnvironmentSettings, StreamTableEnvironment
 
@@ -104,6 +105,29 @@ def test_the_raw_format_writes_and_reads_single_values(
     assert messages(kafka, topic) == [(None, message, 0)]
     expected = {"STRING": "é", "BIGINT": 258, "DOUBLE": 1.0, "BOOLEAN": True}
     assert rows(tables, name) == [[expected[of]]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "expected"),
+    [
+        ("id INT", "'format'='json'", Row(id=1)),
+        ("id STRING", "'format'='raw'", Row(id='{"id": 1}')),
+        ("p INT METADATA FROM 'partition' VIRTUAL, id INT", "'format'='json'", Row(p=0, id=1)),
+        (
+            "k STRING, id INT",
+            "'value.format'='json', 'value.fields-include'='EXCEPT_KEY', 'key.format'='raw', 'key.fields'='k'",
+            Row(k="key", id=1),
+        ),
+    ],
+)
+def test_rows_of_a_stream_have_the_names_of_the_columns(
+    kafka: Kafka, tables: StreamTableEnvironment, columns: str, options: str, expected: Row
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ['{"id": 1}'], key=b"key")
+    name = create(tables, kafka, topic, columns, f"{options}, {EARLIEST}")
+    with tables.to_data_stream(tables.from_path(name)).execute_and_collect() as found:
+        assert list(found) == [expected]
 
 
 def test_reading_starts_and_ends_at_the_given_offsets(
