@@ -12,6 +12,7 @@ from opchain.runtime.errors import UnsupportedFeatureError, short_repr
 from opchain.runtime.formats.json_values import from_json, to_json
 from opchain.runtime.formats.row_values import type_of_field, type_of_rows
 from opchain.runtime.formats.text_lines import LineRecordsFormat, TextRowDeserializationSchema
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.serialization import Encoder, SerializationSchema
@@ -201,11 +202,24 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
 
     def decoder(self) -> Decode:
         """The function that decodes lines."""
-        return json_decoder(
+        decode = json_decoder(
             self.record_type,
             needs_all_fields=self.needs_all_fields,
             errors_are_null=self.errors_are_null,
         )
+        return _refusing_null(decode) if self.row_names else decode
+
+
+def _refusing_null(decode: Decode) -> Decode:
+    """Makes a line that is `null` malformed, as in Flink's tables: it has no row."""
+
+    def rows_of(lines: Sequence[str]) -> Sequence[Any]:
+        rows = decode(lines)
+        if rows and not isinstance(rows, Columns):
+            raise ValueError("null is not a JSON object")
+        return rows
+
+    return rows_of
 
 
 def json_decoder(

@@ -51,6 +51,16 @@ def test_without_a_type_records_are_those_of_json_loads(
     assert read(source_of(JsonReaderFormat.for_type(), path), 2) == records
 
 
+def test_a_line_that_is_null_is_not_a_row(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\nnull\n{\n\n{"id": 2}\nnull\nnull\n')
+    lines = JsonReaderFormat.for_type(Types.ROW_NAMED(["id"], [Types.INT()]))
+    for batch_size in (1, 2, 9):
+        found = read(source_of(lines, tmp_path, malformed="skip"), batch_size=batch_size)
+        assert found == [Row(id=1), Row(id=2)]
+    with pytest.raises(MalformedRecordError, match=r"byte 10: 'null' .*null is not a JSON object"):
+        read(source_of(lines, tmp_path), batch_size=2)
+
+
 @settings(max_examples=40)
 @given(st.lists(VALUES, max_size=5))
 def test_msgspec_and_json_give_the_same_records(values: list[Any]) -> None:
