@@ -190,24 +190,31 @@ class ConnectedStreams(Generic[T1, T2]):
     ) -> DataStream[R]:
         """Processes each record with a function, which also gets its timestamp and timers.
 
-        As in PyFlink, a KeyedCoProcessFunction is also accepted on streams without keys. It then raises a TypeError
-        when it uses the key or timers.
+        As in PyFlink, the streams decide whether there is a key, and not the function. If both streams are keyed, a
+        CoProcessFunction has keyed state and timers too. A KeyedCoProcessFunction is also accepted on streams without
+        keys. It then raises a TypeError when it uses the key or timers.
 
         Raises:
             GraphError: The function is a KeyedCoProcessFunction, but only one side has a key.
         """
         checked_function(func, (CoProcessFunction, KeyedCoProcessFunction), "process")
-        has_keys = self.stream1.state_key is not None or self.stream2.state_key is not None
-        if isinstance(func, CoProcessFunction) or not has_keys:
-            return self._processed(CoProcessSpec(func), output_type, "process")
-        for number, stream in ((1, self.stream1), (2, self.stream2)):
-            if stream.state_key is None:
-                raise GraphError(
-                    f"{at_call('process')}: {type(func).__name__} is a KeyedCoProcessFunction, but "
-                    f"input {number}, {stream.transformation.label}, has no key; call key_by() on both inputs, "
-                    "or write a CoProcessFunction"
-                )
-        return self._processed(KeyedCoProcessSpec(func), output_type, "process")
+        is_keyed_function = isinstance(func, KeyedCoProcessFunction)
+        unkeyed = [
+            (number, stream)
+            for number, stream in ((1, self.stream1), (2, self.stream2))
+            if stream.state_key is None
+        ]
+        if not unkeyed:
+            processed = self._processed(KeyedCoProcessSpec(func), output_type, "process")
+            return processed if is_keyed_function else processed.name(CoProcessSpec.default_name)
+        if is_keyed_function and len(unkeyed) == 1:
+            ((number, stream),) = unkeyed
+            raise GraphError(
+                f"{at_call('process')}: {type(func).__name__} is a KeyedCoProcessFunction, but "
+                f"input {number}, {stream.transformation.label}, has no key; call key_by() on both inputs, "
+                "or write a CoProcessFunction"
+            )
+        return self._processed(CoProcessSpec(func), output_type, "process")
 
     def _processed(
         self, spec: OperatorSpec, output_type: DeclaredType, call: str

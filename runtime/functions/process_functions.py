@@ -137,7 +137,10 @@ class KeyedProcessFunction(Function, Generic[KEY_contra, IN_contra, OUT_co]):
 
 
 class CoProcessFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Processes the records of two connected streams without keys."""
+    """Processes the records of two connected streams.
+
+    If both streams are keyed, it has the state, the key and the timers of a KeyedCoProcessFunction, as in Flink.
+    """
 
     class Context(_Context):
         """The context of both methods."""

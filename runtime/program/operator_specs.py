@@ -330,7 +330,7 @@ class CoFlatMapSpec(_RecordFunctionSpec):
 
 @dataclass(frozen=True, slots=True)
 class CoProcessSpec(OperatorSpec):
-    """`connect(...).process` with a CoProcessFunction."""
+    """`connect(...).process` if one of the streams has no key."""
 
     kind: ClassVar[str] = "co_process"
     default_name: ClassVar[str] = "Co-Process"
@@ -339,7 +339,7 @@ class CoProcessSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class KeyedCoProcessSpec(_TimerFunctionSpec):
-    """`connect(...).process` with a KeyedCoProcessFunction."""
+    """`connect(...).process` on two keyed streams."""
 
     kind: ClassVar[str] = "keyed_co_process"
     default_name: ClassVar[str] = "Co-Keyed-Process"

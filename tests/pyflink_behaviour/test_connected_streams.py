@@ -104,17 +104,27 @@ class Join(KeyedCoProcessFunction):
             yield ctx.get_current_key(), self.order.value(), "unpaid", timestamp
 
 
+class JoinByCoProcess(CoProcessFunction):
+    """A CoProcessFunction has keyed state and timers too, if both streams are keyed."""
+
+    open = Join.open
+    process_element1 = Join.process_element1
+    process_element2 = Join.process_element2
+    on_timer = Join.on_timer
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.parametrize("join", [Join, JoinByCoProcess])
 def test_connected_keyed_streams_share_the_state_of_a_key(
-    form: str, mode: str, parallelism: int
+    form: str, mode: str, parallelism: int, join: Any
 ) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         orders = env.from_collection([(1, "tea"), (2, "rice"), (3, "salt")])
         payments = env.from_collection([(2, "cash", 5), (1, "card", 7), (1, "coupon", 1)])
         keyed = orders.key_by(lambda order: order[0])
-        seen(keyed.connect(payments.key_by(lambda payment: payment[0])).process(Join()), "out")
+        seen(keyed.connect(payments.key_by(lambda payment: payment[0])).process(join()), "out")
 
     found = run_form(draw, form, parallelism=parallelism, mode=mode).records("out")
     assert sorted(found) == [
