@@ -174,43 +174,45 @@ class Instant:
 
 @total_ordering
 class Time:
-    """A span of whole milliseconds, as window assigners take it.
+    """A span of whole milliseconds, as window assigners take it. `Time.hours(1.5)` is one too, as in PyFlink.
 
     Flink: Time of PyFlink's window API.
     """
 
     __slots__ = ("_milliseconds",)
 
-    def __init__(self, milliseconds: int) -> None:
+    def __init__(self, milliseconds: float) -> None:
+        if isinstance(milliseconds, float) and milliseconds.is_integer():
+            milliseconds = int(milliseconds)
         _require_int("Time", milliseconds)
-        self._milliseconds = milliseconds
+        self._milliseconds = int(milliseconds)
 
     def to_milliseconds(self) -> int:
         """The span in milliseconds."""
         return self._milliseconds
 
     @staticmethod
-    def milliseconds(milliseconds: int) -> Time:
+    def milliseconds(milliseconds: float) -> Time:
         """That many milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
-    def seconds(seconds: int) -> Time:
+    def seconds(seconds: float) -> Time:
         """That many seconds."""
         return Time(seconds * 1_000)
 
     @staticmethod
-    def minutes(minutes: int) -> Time:
+    def minutes(minutes: float) -> Time:
         """That many minutes."""
         return Time(minutes * 60_000)
 
     @staticmethod
-    def hours(hours: int) -> Time:
+    def hours(hours: float) -> Time:
         """That many hours."""
         return Time(hours * 3_600_000)
 
     @staticmethod
-    def days(days: int) -> Time:
+    def days(days: float) -> Time:
         """That many days of 24 hours."""
         return Time(days * 86_400_000)
 

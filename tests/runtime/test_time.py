@@ -130,7 +130,12 @@ def test_times_are_compared_and_hashed_by_value() -> None:
     assert str(Time.seconds(2)) == "2000 ms"
     assert repr(Time(2)) == "Time(2 ms)"
     with pytest.raises(TypeError, match="Time takes a whole number"):
-        Time(0.5)  # type: ignore[arg-type]
+        Time(0.5)
+
+
+def test_a_fraction_of_a_unit_is_a_time_of_whole_milliseconds() -> None:
+    assert repr(Time.hours(-1.75)) == "Time(-6300000 ms)"
+    assert repr(Time.seconds(0.5)) == "Time(500 ms)"
 
 
 @pytest.mark.parametrize("value", [Duration.of_days(3), Instant(5, 6), Time.hours(1)])
