@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import InternalError, UnsupportedFeatureError
 from opchain.runtime.functions.function import Function
 from opchain.runtime.types.type_variables import IN_contra, OUT_co, T, T_contra
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from typing_extensions import Self
 
     from opchain.runtime.functions.sink import Sink
     from opchain.runtime.functions.source import Source
@@ -113,6 +115,15 @@ class SinkFunction(Function, Generic[IN_contra]):
         @abstractmethod
         def timestamp(self) -> int | None:
             """The record's event time in milliseconds, or None."""
+
+    def __new__(cls, *_arguments: Any, **_keywords: Any) -> Self:
+        """Refuses SinkFunction itself, which PyFlink creates with the name of a Java class."""
+        if cls is SinkFunction:
+            raise UnsupportedFeatureError(
+                "SinkFunction(...) with a Java class is not supported, because no JVM of Flink runs here: write a "
+                "subclass with invoke(), or use print() or sink_to(DiscardingSink())"
+            )
+        return super().__new__(cls)
 
     @abstractmethod
     def invoke(self, value: IN_contra, context: SinkFunction.Context) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.functions.source_sink_functions import (
     ParallelSourceFunction,
     SinkFunction,
@@ -79,6 +80,12 @@ def test_a_sink_function_gets_each_record() -> None:
     sink.invoke(1, None)
     sink.finish()
     assert sink.values == [1]
+
+
+def test_a_sink_function_of_java_is_refused() -> None:
+    java: Any = SinkFunction
+    with pytest.raises(UnsupportedFeatureError, match=r"use print\(\) or sink_to\(DiscardingSink"):
+        java("org.apache.flink.streaming.api.functions.sink.legacy.DiscardingSink")
 
 
 @pytest.mark.parametrize(
