@@ -75,6 +75,19 @@ class Value(KeyedProcessFunction):
             self.state.update(value[1])
 
 
+class ValueByKeyword(Value):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        descriptor = ValueStateDescriptor("value", Types.STRING())
+        descriptor.enable_time_to_live(self.config)
+        self.state = runtime_context.get_state(state_descriptor=descriptor)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_descriptor_may_be_a_keyword_argument(form: str) -> None:
+    steps = [("write", "a"), "read", TTL_MS, "read"]
+    assert run(ValueByKeyword(ttl()), steps, form) == ["a", None]
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("update_type", "expected"),

@@ -144,8 +144,11 @@ def _state(
     if kind is None:
         return None
     assert isinstance(value, ast.Call)
-    (argument,) = value.args if len(value.args) == 1 else (None,)
-    descriptor = None if argument is None else _object(argument, definition, function)
+    arguments = [*value.args, *(item.value for item in value.keywords if item.arg)]
+    if len(arguments) != 1 or isinstance(arguments[0], ast.Starred):
+        return None
+    (argument,) = arguments
+    descriptor = _object(argument, definition, function)
     declared = descriptor.type_info if isinstance(descriptor, StateDescriptor) else None
     items: tuple[TypeInformation[Any], ...] = () if declared is None else (declared,)
     if kind == "list" and isinstance(declared, ListTypeInfo):
@@ -154,7 +157,7 @@ def _state(
         items = (declared.key_type_info, declared.value_type_info)
     config = getattr(descriptor, "ttl_config", None)
     is_enabled = config is not None and config.is_enabled()
-    if argument is not None and (is_enabled or _expires(argument, definition)):
+    if is_enabled or _expires(argument, definition):
         kind = f"expiring {kind}"
     return DeclaredState(kind, checked_type(declared), items)
 
