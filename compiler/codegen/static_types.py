@@ -17,6 +17,7 @@ from opchain.runtime.connectors.collection import CollectionSource, NumberSequen
 from opchain.runtime.connectors.dataframe_source import DataFrameSource
 from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
+from opchain.runtime.connectors.watched_files import WatchedFileSource
 from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.records.columns import Columns, Shape, shape_of
@@ -179,17 +180,22 @@ def records_of(spec: OperatorSpec) -> SentRecords:
         source = spec.function
     if type(source) is CollectionSource and isinstance(source.records, Columns):
         return SentRecords(_type_of_columns(source.records))
-    reader = source
-    if type(source) is FileSource:
-        reader = source.file_format
-    elif type(source) is KafkaSource:
-        reader = source.deserializer.schema
+    reader = _reader_of(source)
     is_dataframe = type(source) is DataFrameSource
     if is_dataframe or reader is not source:
         names = getattr(reader, "row_names", ())
         if names:
             return SentRecords(_rows_with(names), is_certain=is_dataframe)
     return SentRecords(_RECORDS.get(type(reader)))
+
+
+def _reader_of(source: Any) -> Any:
+    """The format or the schema that creates a source's records; the source itself, if it has none."""
+    if type(source) is WatchedFileSource:
+        source = source.files
+    if type(source) is FileSource:
+        return source.file_format
+    return source.deserializer.schema if type(source) is KafkaSource else source
 
 
 def _rows_with(names: Sequence[str]) -> ColumnsOf:

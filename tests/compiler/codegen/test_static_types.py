@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opchain.common import Duration
 from opchain.compiler.codegen.static_types import (
     IterableOf,
     ResultOf,
@@ -20,9 +21,13 @@ from opchain.compiler.codegen.static_types import (
     records_of,
     type_of,
 )
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.program import operator_specs as specs
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}
 GENERATOR = type_of(ast.parse("(c + c for c in s)", mode="eval").body, {**NAMES, "c": str})
@@ -193,3 +198,9 @@ def test_types_know_whether_they_are_immutable_and_their_item_type(
 ) -> None:
     assert item_type(kind) == items
     assert is_frozen(kind) is frozen
+
+
+def test_watched_text_files_have_records_of_type_str(tmp_path: Path) -> None:
+    files = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
+    watched = files.monitor_continuously(Duration.of_seconds(1)).build()
+    assert records_of(specs.SourceSpec(watched)).type is str
