@@ -64,14 +64,18 @@ class _AsCalls(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
-        is_read = self._is_item(node) and isinstance(node.ctx, ast.Load)
+        parts = getattr(node.slice, "elts", [node.slice])
+        is_slice = any(isinstance(part, ast.Slice) for part in parts)
+        is_read = self._is_item(node) and isinstance(node.ctx, ast.Load) and not is_slice
         return _call(node.value, "get", node.slice) if is_read else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         match node.targets:
             case [ast.Subscript(value=state, slice=ast.Name() | ast.Constant() as key)] if (
-                self._is_item(node.targets[0]) and not self._is_read_only
+                self._is_item(node.targets[0])
+                and not self._is_read_only
+                and text_of(key) not in f.stores([node])  # Python evaluates the value first
             ):
                 put = ast.Expr(_call(state, "put", key, node.value))
                 notes.operator.set(put, notes.operator(node))

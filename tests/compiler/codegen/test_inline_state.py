@@ -374,6 +374,46 @@ def test_in_batch_mode_called_code_finds_the_state_entries() -> None:
     assert inlined.records("results") == interpreted.records("results")
 
 
+class ByChangedName(KeyedProcessFunction[Any, Any, Any]):
+    """Sets the variable of the key within the value, which Python evaluates before the key."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_map_state(
+            MapStateDescriptor("seen", Types.LONG(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        number = value[1]
+        self.seen[number] = (number := number + 1)
+        yield list(self.seen.items())
+
+
+class BySlice(KeyedProcessFunction[Any, Any, Any]):
+    """Reads a map state by slices, which are keys since Python 3.12."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_map_state(
+            MapStateDescriptor("seen", Types.PICKLED_BYTE_ARRAY(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        try:
+            yield self.seen[1:2], self.seen[1:2, 3]
+        except TypeError as error:
+            yield str(error)
+
+
+@pytest.mark.parametrize("function", [ByChangedName, BySlice])
+def test_a_map_state_has_the_keys_that_python_evaluates(function: Any) -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(0, 9).map(lambda x: (x % 3, x))
+        seen(pairs.key_by(lambda pair: pair[0]).process(function()), "results")
+
+    runs = [run_form(draw, form).records("results") for form in FORMS]
+    assert runs == [runs[0]] * len(runs)
+    assert runs[0]
+
+
 class BySyntax(KeyedProcessFunction[Any, Any, Any]):
     """Uses a map state without calls of its methods, beside a state that becomes a table."""
 
