@@ -11,7 +11,7 @@ Flink: `CoBroadcastWithNonKeyedOperator`, `CoBroadcastWithKeyedOperator` and the
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError
@@ -68,15 +68,20 @@ class BroadcastStates:
             self._require(descriptor)
         return self._readable[descriptor.name]
 
-    def look_ups(self, descriptor: Any) -> tuple[Any, Any, dict[str, list[Any]], Any]:
+    def look_ups(
+        self, descriptor: Callable[[], Any]
+    ) -> tuple[Any, Any, dict[str, list[Any]], Callable[[str], list[Any]]]:
         """What generated code needs to read a state: the state, its entries, and its copies for iterators.
 
-        If there is no state of this descriptor yet, the state is a stand-in that gets it at the first access.
+        If there is no state of this descriptor yet, or no descriptor, stand-ins get the state where a record reads it.
         """
-        known = self._descriptors.get(getattr(descriptor, "name", ""))
-        if known is None or known != descriptor:
-            state = _NotYetRead(partial(self.readable, descriptor))
-            return state, state, {}, state.copied
+        found = None
+        with suppress(AttributeError):
+            found = descriptor()
+        known = self._descriptors.get(getattr(found, "name", ""))
+        if known is None or known != found:
+            entries = _EntriesNotYetRead(self.readable, descriptor)
+            return _NotYetRead(self.readable, descriptor), entries, {}, entries.copied
         return self._readable[known.name].look_ups()
 
     def _require(self, descriptor: MapStateDescriptor[Any, Any]) -> None:
@@ -104,10 +109,15 @@ class BroadcastStates:
 
 
 class _NotYetRead:
-    """Stands for a broadcast state and for its entries, until it is known whether a function reads the state."""
+    """Stands for a broadcast state until it is known whether a function reads the state."""
 
-    def __init__(self, state: Callable[[], ReadOnlyBroadcastMap[Any, Any]]) -> None:
-        self._state = state
+    def __init__(self, find: Callable[[Any], Any], descriptor: Callable[[], Any]) -> None:
+        self._find = find
+        self._descriptor = descriptor
+
+    def _state(self) -> ReadOnlyBroadcastMap[Any, Any]:
+        state: ReadOnlyBroadcastMap[Any, Any] = self._find(self._descriptor())
+        return state
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state(), name)
@@ -120,6 +130,10 @@ class _NotYetRead:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._state())
+
+
+class _EntriesNotYetRead(_NotYetRead):
+    """Stands for the dictionary of the state, which is false if it is empty. A state is always true."""
 
     def __bool__(self) -> bool:
         return not self._state().is_empty()

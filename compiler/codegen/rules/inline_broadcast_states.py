@@ -16,7 +16,7 @@
 ...     lambda numbers: numbers.connect(numbers.broadcast(rules)).process(Names()),
 ...     vertex=1,
 ... )
-+ broadcast_0_0, entries_0_0, copies_0_0, copied_0_0 = broadcast_state_0(rules_0)
++ broadcast_0_0, entries_0_0, copies_0_0, copied_0_0 = broadcast_state_0(lambda: rules_0)
 -   texts_0 = context_0.get_broadcast_state(rules_0)
 -   if not (value in texts_0):
 +   if not (value in entries_0_0):
@@ -79,7 +79,7 @@ def _rewrite(form: Form, function: Function, changing: AbstractSet[str] | None) 
         body = [reads.visit(statement) for statement in body]
         find = form.names.bind("broadcast_state_0", "broadcast_state", 0)
         variables = ", ".join([state, *reads.parts])
-        text = f"{variables} = {find}(descriptor)"
+        text = f"{variables} = {find}(lambda: descriptor)"
         function.before += f.statements(text, NO_OPERATOR, descriptor=descriptor)
     function.body = body
 
@@ -126,7 +126,7 @@ class _Asked(ast.NodeTransformer):
                 return descriptor
             case ast.Attribute(value=ast.Name(id="self_0"), attr=name):
                 if self._changing is not None and name not in self._changing:
-                    return f.expression(f"getattr(self_0, {name!r}, None)")
+                    return descriptor
         return None
 
 

@@ -358,6 +358,46 @@ def test_the_key_is_not_set_for_a_function_that_does_not_read_it() -> None:
         assert runs[0]
 
 
+class WithoutLimits(Limited):
+    """Has forgotten to set the attribute that it reads."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if value[1] == 3:
+            yield ctx.get_broadcast_state(self.limits).get(value[0])  # type: ignore[attr-defined]
+        yield SIDE, value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_missing_descriptor_of_a_broadcast_state_is_named_where_a_record_reads_it(
+    form: str,
+) -> None:
+    def draw(env: Any, last: int = 4) -> None:
+        limits = env.from_collection([("a", 5)]).broadcast(LIMITS)
+        pairs = env.from_collection([("a", number) for number in range(last)])
+        seen(pairs.connect(limits).process(WithoutLimits()).get_side_output(SIDE), "side")
+
+    assert len(run_form(lambda env: draw(env, 3), form).records("side")) == 3
+    assert "'WithoutLimits' object has no attribute 'limits'" in str(failure_of(draw, form))
+
+
+class IsTrue(Limited):
+    """Asks whether a state is true. The stream does not declare the second state."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        others = ctx.get_broadcast_state(OTHERS)
+        yield SIDE, (bool(ctx.get_broadcast_state(LIMITS)), bool(others), others.is_empty())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_broadcast_state_is_true_even_if_it_is_empty(form: str) -> None:
+    def draw(env: Any) -> None:
+        limits = env.from_collection([("a", 5)]).filter(lambda pair: False).broadcast(LIMITS)
+        pairs = env.from_collection([("a", number) for number in range(4)])
+        seen(pairs.connect(limits).process(IsTrue()).get_side_output(SIDE), "side")
+
+    assert run_form(draw, form).records("side") == [(True, True, True)] * 4
+
+
 class OtherLimits(Limited):
     """Declares the state otherwise than the stream."""
 
