@@ -279,7 +279,7 @@ class StageProgram:
 
 @dataclass(frozen=True, slots=True)
 class JobProgram:
-    """A compiled job as it is shipped: the stages in the order in which they run, and the vertices in that order."""
+    """A compiled job as it is sent to executors. The stages are in the order in which they run, and so are the vertices."""
 
     job_name: str
     vertices: tuple[VertexProgram, ...]

@@ -138,8 +138,8 @@ def are_alike(layout: Layout | None, other: Layout | None) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _row_layout(names: tuple[str, ...]) -> Layout:
-    return (*((),) * len(names), Shape(Row, names).entry)
+def _row_layout(count: int, names: tuple[str, ...]) -> Layout:
+    return (*((),) * count, Shape(Row, names).entry)
 
 
 @lru_cache(maxsize=256)
@@ -199,9 +199,9 @@ class Columns(Sequence[Any]):
 
     @classmethod
     def of_fields(cls, names: Sequence[str], fields: Sequence[Sequence[Any]]) -> Columns:
-        """Rows with these names, from the values of each field. There must be at least one field."""
+        """Rows from the values of each field, at least one. They have no names if `names` is empty."""
         columns = [each if isinstance(each, list) else list(each) for each in fields]
-        return cls(columns, _row_layout(tuple(names)))
+        return cls(columns, _row_layout(len(columns), tuple(names)))
 
     @classmethod
     def of_rows(cls, records: Sequence[Any]) -> Columns | None:
@@ -210,8 +210,7 @@ class Columns(Sequence[Any]):
         if found is None:
             return None
         names, columns = found
-        shape = Shape(Row, tuple(names or ()))
-        return cls(list(map(list, columns)), (*((),) * len(columns), shape.entry))
+        return cls.of_fields(names or (), columns)
 
     @property
     def are_folded(self) -> bool:

@@ -30,13 +30,18 @@ if TYPE_CHECKING:
     from opchain.runtime.spark.remote_error import ErrorSeal
 
 
-_ADVICE: dict[type[Exception], str] = {
-    ImportError: "modules beside the program are sent automatically; install others on the executors, or name them by "
+_ADVICE: dict[tuple[type[Exception], ...], str] = {
+    (
+        ImportError,
+    ): "modules beside the program are sent automatically; install others on the executors, or name them by "
     "env.add_python_file()",
-    FileNotFoundError: "data files beside modules are not sent automatically; name their folder by env.add_python_file()",
-    NotADirectoryError: "modules are sent in an archive, without data files; name their folder by env.add_python_file()",
+    (
+        FileNotFoundError,
+        NotADirectoryError,
+    ): "data files beside modules are not sent automatically; name their folder by "
+    "env.add_python_file()",
 }
-"""What to do if functions cannot be loaded on an executor, by the kind of error."""
+"""What to do if functions cannot be loaded on an executor, by the kinds of errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,9 @@ class StageTasks:
             return task_program(self.job.job_name, self.job.parameters, vertex.load())
         except Exception as error:
             add_note(error, f"while loading the functions of '{vertex.name}' on an executor")
-            advice = next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), None)
+            advice = next(
+                (text for kinds, text in _ADVICE.items() if isinstance(error, kinds)), None
+            )
             if advice is not None:
                 add_note(error, advice)
             raise

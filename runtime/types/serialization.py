@@ -88,12 +88,17 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> Sequence[str] | None:
         """Decodes UTF-8, unless a message has other bytes."""
-        if type(self) is not SimpleStringSchema or self.charset.upper() != "UTF-8":
+        if not self.is_plain_utf_8:
             return None
         try:
             return list(map(bytes.decode, messages))
         except UnicodeDecodeError:
             return None
+
+    @property
+    def is_plain_utf_8(self) -> bool:
+        """Whether messages are UTF-8, and no subclass converts them. Not in Flink."""
+        return type(self) is SimpleStringSchema and self.charset.upper() == "UTF-8"
 
     def get_produced_type(self) -> TypeInformation[str]:
         """Always Types.STRING()."""

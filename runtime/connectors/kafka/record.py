@@ -177,7 +177,7 @@ class Deserializer(Generic[T]):
 
     def _is_plain_text(self) -> bool:
         schema = self.schema
-        return type(schema) is SimpleStringSchema and schema.charset.upper() == "UTF-8"
+        return isinstance(schema, SimpleStringSchema) and schema.is_plain_utf_8
 
     def _deserialize(self) -> Callable[[Any], T | None]:
         schema: Any = self.schema

@@ -169,7 +169,7 @@ class _BuiltSchema(KafkaRecordSerializationSchema):
 
 
 def _serialized(schema: SerializationSchema[Any], records: Sequence[Any]) -> list[bytes | None]:
-    if schema.__class__ is SimpleStringSchema and schema.charset.upper() == "UTF-8":
+    if isinstance(schema, SimpleStringSchema) and schema.is_plain_utf_8:
         try:
             return [record.encode() for record in records]
         except (AttributeError, UnicodeError):

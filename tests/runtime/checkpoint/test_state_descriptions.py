@@ -1,4 +1,4 @@
-"""Descriptions of the states of an operator, and their comparison with those of a checkpoint."""
+"""The states of an operator are described, and compared with the states in a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow arrays made by Spark or by a user's function; test_encode has those of opchain."""
+"""Decodes Arrow arrays that Spark or a user's function created. test_encode has the arrays that opchain creates."""
 
 from __future__ import annotations
 

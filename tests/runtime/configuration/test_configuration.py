@@ -1,4 +1,4 @@
-"""Configuration; the conversions are those of Flink 2.3."""
+"""Configuration converts values as Flink 2.3 does."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_a_partition_keeps_its_watermark_generator_at_another_parallelism(tmp_pa
     run = EpochRun(drawing(Partitions()), tmp_path, parallelism=2)
     run.run(**{"in": [("a", [100]), ("b", [200])]})
     run = run.restarted(parallelism=1)
-    # One subtask reads both partitions now. Their minimum watermark is that of a: 99.
+    # One subtask reads both partitions now. The minimum watermark is 99, the watermark of partition a.
     ran = run.run(**{"in": [("b", [201]), ("a", [])]})
     assert ran.records("out") == [(201, 99)]
     assert run.run(**{"in": [("b", []), ("a", [300, 301])]}).records("out") == [

@@ -64,7 +64,7 @@ def test_committing_again_writes_no_row_twice(books: Server, checkpoint_id: int 
 def test_committing_a_checkpoint_before_the_last_one_changes_nothing(books: Server) -> None:
     first, second = staged(books, 1, (1, "a")), staged(books, 2, (2, "b"))
     commit(books, first)
-    # The staged rows of checkpoint 2 were removed as those of an attempt that lost.
+    # The staged rows of checkpoint 2 were removed, because its attempt lost.
     with pytest.raises(
         SinkError,
         match=r"1 rows of checkpoint 2 were written by the tasks, but 0 are in opchain_staged",
