@@ -63,21 +63,5 @@ def _forward(function: Function, *, kept: str) -> None:
             return []
         return None
 
-    def block(statements: list[ast.stmt]) -> list[ast.stmt]:
-        done: list[ast.stmt] = []
-        pending: str | None = None
-        for statement in statements:
-            for inner in f.blocks(statement):
-                inner[:] = block(inner)
-            found = rewrite(statement)
-            if found is not None:
-                pending = pending or notes.comment(statement)
-                continue
-            if pending:
-                f.with_comment([statement], pending)
-                pending = None
-            done.append(statement)
-        return done
-
-    function.body = block(function.body)
+    function.body = f.rewritten(function.body, rewrite)
     f.replace_variables(function, parts)
