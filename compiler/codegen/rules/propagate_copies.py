@@ -24,7 +24,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.names import stem
 
 if TYPE_CHECKING:
