@@ -20,6 +20,7 @@ SERVERS = "bootstrap.servers"
 GROUP = "group.id"
 READ_COMMITTED = "read_committed"
 """The default of the property isolation.level."""
+READ_UNCOMMITTED = "read_uncommitted"
 API_TIMEOUT = "default.api.timeout.ms"
 API_TIMEOUT_MS = 60_000
 """The default of the brokers' response time, as in the Java clients."""
@@ -332,7 +333,11 @@ class Brokers:
             self.client.poll(_PAUSE_S)
 
     def committed(
-        self, group: str, partitions: Iterable[tuple[str, int]], passing: Collection[str] = ()
+        self,
+        group: str,
+        partitions: Iterable[tuple[str, int]],
+        passing: Collection[str] = (),
+        isolation_level: str = READ_COMMITTED,
     ) -> dict[tuple[str, int], int]:
         """The offsets that a group has committed. Partitions without a committed offset are omitted.
 
@@ -343,6 +348,7 @@ class Brokers:
             group: The group.
             partitions: The partitions.
             passing: Names of errors which only mean that the partition has no offset.
+            isolation_level: With read_committed, the request waits for open transactions that commit an offset of the group.
 
         Raises:
             KafkaConnectorError: The brokers cannot be reached, or refuse the request.
@@ -352,7 +358,7 @@ class Brokers:
         if not wanted:
             return {}
         properties = {**connection_properties(self._properties), GROUP: group}
-        fixed = {"enable.auto.commit": False, "isolation.level": READ_COMMITTED}
+        fixed = {"enable.auto.commit": False, "isolation.level": isolation_level}
         consumer, reported = make_client("Consumer", properties, fixed, self._where)
         ends_at = time.monotonic() + self.timeout_s
         try:

@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.kafka.client import (
     GROUP,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    SERVERS,
     Brokers,
     KafkaConnectorError,
     advice,
@@ -203,6 +206,50 @@ class OutboxCommitter(Committer):
             for file in content.files:
                 delete_file(file.path)
 
+    def last_commit(self, origin: SinkOrigin) -> int | None:
+        """The checkpoint of the note."""
+        note = max(self._notes_of(origin).values(), default=None)
+        return None if note is None else note // _PIECES
+
+    def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
+        """Lowers the note to the end of this checkpoint."""
+        topics = self._later_topics(origin, checkpoint_id)
+        if not topics:
+            return
+        name = self._name_of(origin)
+        sender = _Sender(name, self._properties, origin.where)
+        try:
+            sender.reset(topics, _end_of(checkpoint_id))
+        except confluent_kafka().KafkaException as error:
+            raise sender.explained(error) from error
+        self._senders[name] = sender  # an earlier one remembers the later note
+
+    def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:
+        """The offsets to commit. Kafka's command-line tools can't, because a note is beyond the end of its topic."""
+        note = _end_of(checkpoint_id)
+        offsets = ", ".join(
+            f"TopicPartition({topic!r}, 0, {note})"
+            for topic in self._later_topics(origin, checkpoint_id)
+        )
+        return (
+            "in Python, with confluent_kafka and the properties of the sink, "
+            f"Consumer({{'bootstrap.servers': {self._properties.get(SERVERS)!r}, 'group.id': {self._name_of(origin)!r}}})"
+            f".commit(offsets=[{offsets}], asynchronous=False)"
+        )
+
+    def _later_topics(self, origin: SinkOrigin, checkpoint_id: int) -> list[str]:
+        """The topics with a note of a later checkpoint."""
+        notes = self._notes_of(origin).items()
+        return sorted(topic for topic, note in notes if note > _end_of(checkpoint_id))
+
+    def _notes_of(self, origin: SinkOrigin) -> dict[str, int]:
+        # The transaction of a driver that was killed may still be open. Its note is that of the last checkpoint or an earlier one.
+        brokers = Brokers(self._properties, origin.where)
+        return _notes(brokers, self._name_of(origin), READ_UNCOMMITTED)
+
+    def _name_of(self, origin: SinkOrigin) -> str:
+        return _transactional_id(self._prefix, origin.operator_id, origin.lineage)
+
     def _commit(self, staged: Sequence[StagedMessages]) -> None:
         first = staged[0]
         name = first.transactional_id or _transactional_id(
@@ -253,11 +300,8 @@ class _Sender:
         """
         first = staged[0]
         if not self._has_begun:
-            # Ends the transaction of an earlier producer with this id. Afterwards, only this producer can change the
-            # note.
-            self._producer.init_transactions(self._brokers.timeout_s)
-            self._note = self._noted()
-            self._has_begun = True
+            self._begin()
+            self._note = max(_notes(self._brokers, self._name).values(), default=None)
         epoch = (first.checkpoint_id or 0) * _PIECES
         self._require_note(first, self._note)
         sent = False
@@ -269,6 +313,23 @@ class _Sender:
                 self._note, sent = number, True
         if sent:  # the broker may have created the topic again in the meantime
             self._require_same_topics(staged)
+
+    def reset(self, topics: Sequence[str], note: int) -> None:
+        """Sets the notes of topics.
+
+        Raises:
+            KafkaException: An error of confluent-kafka.
+        """
+        self._begin()
+        self._producer.begin_transaction()
+        self._send_note(topics, note)
+        self._producer.commit_transaction()
+        self._note = note
+
+    def _begin(self) -> None:
+        """Ends the transaction of an earlier producer with this id. Afterwards, only this producer can change the note."""
+        self._producer.init_transactions(self._brokers.timeout_s)
+        self._has_begun = True
 
     def _require_same_topics(self, staged: Sequence[StagedMessages]) -> None:
         """Raises an error if a topic is not the one that the tasks have seen: its messages are lost."""
@@ -293,14 +354,18 @@ class _Sender:
             for messages in chunks:
                 send(self._producer, messages, self._failures)
                 self._failures.require_none()
-            self._producer.send_offsets_to_transaction(
-                [library.TopicPartition(topic, 0, note)], self._group(), self._brokers.timeout_s
-            )
+            self._send_note([topic], note)
             self._producer.commit_transaction()
         except library.KafkaException as error:
             if self._failures.first is not None or error.args[0].txn_requires_abort():
                 self._producer.abort_transaction()
             raise
+
+    def _send_note(self, topics: Sequence[str], note: int) -> None:
+        place = confluent_kafka().TopicPartition
+        self._producer.send_offsets_to_transaction(
+            [place(topic, 0, note) for topic in topics], self._group(), self._brokers.timeout_s
+        )
 
     def _read(self, chunk: StagedFile | bytes) -> bytes:
         if isinstance(chunk, bytes):
@@ -328,16 +393,6 @@ class _Sender:
             self._group_metadata = consumer.consumer_group_metadata()
             consumer.close()
         return self._group_metadata
-
-    def _noted(self) -> int | None:
-        """The last epoch and piece that were sent. None without a note.
-
-        A note is an offset of partition 0 of a topic: the topic of the first message of its piece.
-        """
-        topics = [topic for topic in self._brokers.topics() if not topic.startswith("__")]
-        passing = ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION")
-        notes = self._brokers.committed(self._name, [(topic, 0) for topic in topics], passing)
-        return max(notes.values(), default=None)
 
     def _require_note(self, first: StagedMessages, note: int | None) -> None:
         """Raises an error if the note may have expired."""
@@ -376,6 +431,22 @@ class _Sender:
             f"{self._where} can't send in a transaction ({self._name}): {error_text(error)}{self._reported.reason()}"
             f"{advice(error, self._reported)}"
         )
+
+
+def _notes(brokers: Brokers, group: str, isolation_level: str = READ_COMMITTED) -> dict[str, int]:
+    """The notes of a sink, by topic: each has the last epoch and piece whose first message went to the topic.
+
+    A note is the offset of partition 0. The greatest note counts.
+    """
+    topics = [topic for topic in brokers.topics() if not topic.startswith("__")]
+    passing = ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION")
+    found = brokers.committed(group, [(topic, 0) for topic in topics], passing, isolation_level)
+    return {topic: note for (topic, _), note in found.items()}
+
+
+def _end_of(checkpoint_id: int) -> int:
+    """The note after all pieces of a checkpoint."""
+    return (checkpoint_id + 1) * _PIECES - 1
 
 
 def _pieces(staged: Sequence[StagedMessages]) -> Iterator[list[StagedFile | bytes]]:

@@ -349,6 +349,62 @@ def test_a_driver_that_dies_in_its_transaction_sends_everything_after_a_restart(
     assert kafka.values(topic) == ["a", "b"]
 
 
+def test_the_note_of_the_last_commit_can_be_reset(kafka: Kafka, tmp_path: Path) -> None:
+    topics = kafka.topic(), kafka.topic()
+    schema = KafkaRecordSerializationSchema.builder().set_topic_selector(lambda record: record[:-2])
+    schema.set_value_serialization_schema(SimpleStringSchema())
+    sink = builder(kafka, schema.build(), EXACTLY_ONCE).build()
+    own, other = origin(tmp_path), origin(tmp_path, "other")
+    committer = sink.create_committer()
+    assert committer is not None
+
+    def commits(checkpoint: int) -> None:
+        topic = topics[checkpoint % 2]
+        committed(sink, staged(sink, own, checkpoint, [f"{topic}-{checkpoint}"]))
+
+    assert committer.last_commit(own) is None
+    for checkpoint in (1, 2, 3, 4):
+        commits(checkpoint)
+    assert (committer.last_commit(own), committer.last_commit(other)) == (4, None)
+
+    committer.reset_commits(own, 2)
+    assert committer.last_commit(own) == 2
+    for checkpoint in (2, 3, 4):
+        commits(checkpoint)
+    assert kafka.values(topics[0]) == [f"{topics[0]}-{number}" for number in (2, 4, 4)]
+    assert kafka.values(topics[1]) == [f"{topics[1]}-{number}" for number in (1, 3, 3)]
+
+    command = committer.how_to_reset(own, 1).partition("of the sink, ")[2]
+    library: Any = pytest.importorskip("confluent_kafka")
+    eval(command, vars(library))  # noqa: S307 - what the error tells the user to run
+    assert committer.last_commit(own) == 1
+
+
+def test_the_last_commit_is_known_while_the_transaction_of_a_killed_driver_is_open(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic()
+    started = builder(kafka, serializer(topic), EXACTLY_ONCE)
+    sink = started.set_property("default.api.timeout.ms", "3000").build()
+    committed(sink, staged(sink, origin(tmp_path), 1, ["a"]))
+    found = staged(sink, origin(tmp_path), 2, ["b"])
+    send_note = outbox._Sender._send_note
+
+    def dies(self: Any, topics: Sequence[str], note: int) -> None:
+        send_note(self, topics, note)
+        raise SystemExit("the driver dies before its commit")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(outbox._Sender, "_send_note", dies)
+        with pytest.raises(SystemExit):
+            committed(sink, found)
+    committer = sink.create_committer()
+    assert committer is not None
+    assert committer.last_commit(origin(tmp_path)) == 1
+    committed(sink, found)
+    assert kafka.values(topic) == ["a", "b"]
+
+
 def test_an_old_driver_cannot_commit_after_a_new_one(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
