@@ -36,7 +36,7 @@ from urllib.parse import urlsplit
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
 
@@ -344,6 +344,20 @@ def _sync_directory(path: Path) -> None:
 _RENAME_FAILS_IF_EXISTS = frozenset({"hdfs", "viewfs", "arrow_hdfs"})
 
 
+@contextlib.contextmanager
+def _raises_os_errors() -> Iterator[None]:
+    """Raises an OSError in place of other errors of a file system.
+
+    Libraries of object stores have errors of their own for a lost connection, such as EndpointConnectionError of botocore.
+    """
+    try:
+        yield
+    except (OSError, CheckpointError):
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
+
+
 class RemoteStorage(CheckpointStorage):
     """A URL that fsspec supports.
 
@@ -360,6 +374,7 @@ class RemoteStorage(CheckpointStorage):
     def __reduce__(self) -> tuple[Any, ...]:
         return RemoteStorage, (self.url, self.key)
 
+    @_raises_os_errors()
     def write(self, name: str, data: bytes) -> None:
         """See CheckpointStorage."""
         path = self._path(name)
@@ -371,6 +386,7 @@ class RemoteStorage(CheckpointStorage):
             self._fs.rm_file(path)
         self._fs.mv(temporary, path)
 
+    @_raises_os_errors()
     def publish(self, name: str, data: bytes) -> None:
         """See CheckpointStorage."""
         path = self._path(name)
@@ -392,11 +408,13 @@ class RemoteStorage(CheckpointStorage):
                 "keep checkpoints elsewhere"
             )
 
+    @_raises_os_errors()
     def read(self, name: str) -> bytes:
         """See CheckpointStorage."""
         data: bytes = self._fs.cat_file(self._path(name))
         return data
 
+    @_raises_os_errors()
     def names(self, prefix: str = "") -> list[str]:
         """See CheckpointStorage."""
         self._fs.invalidate_cache()
@@ -406,6 +424,7 @@ class RemoteStorage(CheckpointStorage):
             path[len(self._root) :].lstrip("/") for path in found if not path.endswith(TEMPORARY)
         )
 
+    @_raises_os_errors()
     def children(self, folder: str = "") -> list[str]:
         """See CheckpointStorage."""
         self._fs.invalidate_cache()
@@ -416,11 +435,13 @@ class RemoteStorage(CheckpointStorage):
         names = (path.rstrip("/").rpartition("/")[2] for path in found)
         return sorted(name for name in names if not name.endswith(TEMPORARY))
 
+    @_raises_os_errors()
     def delete(self, name: str) -> None:
         """See CheckpointStorage."""
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
+    @_raises_os_errors()
     def delete_folder(self, name: str) -> None:
         """See CheckpointStorage."""
         self._fs.invalidate_cache()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -15,7 +15,7 @@ from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
 from opchain.runtime.checkpoint.storage import RemoteStorage  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Careless(MemoryFileSystem):
@@ -85,3 +85,32 @@ def test_a_rename_that_fails_for_another_reason_raises_that_error(
     with pytest.raises(OSError, match="safe mode"):
         storage.publish("chk-1/_metadata", b"first")
     assert storage.names() == []
+
+
+class LostConnectionError(Exception):
+    """Like the errors of botocore and aiohttp, it is no OSError."""
+
+
+@pytest.mark.parametrize("kind", [Renaming], indirect=True)
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda storage: storage.write("a", b""),
+        lambda storage: storage.publish("a", b""),
+        lambda storage: storage.read("a"),
+        lambda storage: storage.names(),
+        lambda storage: storage.children(),
+        lambda storage: storage.delete("a"),
+        lambda storage: storage.delete_folder("a"),
+    ],
+)
+def test_a_lost_connection_is_an_os_error(
+    kind: type, monkeypatch: pytest.MonkeyPatch, request_of: Callable[[RemoteStorage], object]
+) -> None:
+    def failing(*_: Any, **__: Any) -> NoReturn:
+        raise LostConnectionError("can't connect to http://store")
+
+    for call in ("pipe_file", "cat_file", "find", "exists", "ls", "rm_file", "rm"):
+        monkeypatch.setattr(kind, call, failing)
+    with pytest.raises(OSError, match=r"^LostConnectionError: can't connect to http://store$"):
+        request_of(RemoteStorage("hdfs://a"))
