@@ -277,7 +277,8 @@ class LocalEpochJob(UnboundedJob):
         interval_ms = self.settings.checkpoint_interval_ms if waits else 0
         while not self._is_over():
             if interval_ms:
-                self._wait((self._next_begin_ms - wall_clock_ms()) / 1000)
+                left_ms = self._next_begin_ms - wall_clock_ms()
+                self._wait(min(left_ms, interval_ms) / 1000)  # the clock may have been set back
             now_ms = wall_clock_ms()
             if interval_ms:
                 self._next_begin_ms = (now_ms // interval_ms + 1) * interval_ms

@@ -248,7 +248,7 @@ class KafkaSource(UnboundedSource[T]):
         """Adds new partitions to a position, and returns their first offsets."""
         interval_ms = int(self.properties.get(DISCOVERY, DISCOVERY_MS))
         if self._discovered_ms is not None and (
-            interval_ms <= 0 or now_ms - self._discovered_ms < interval_ms
+            interval_ms <= 0 or 0 <= now_ms - self._discovered_ms < interval_ms
         ):
             return {}
         self._discovered_ms = now_ms

@@ -56,6 +56,7 @@ from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import CancelledError
 from opchain.runtime.job.streaming_settings import StreamingSettings
 from opchain.runtime.job.unbounded_job import UnboundedRun
+from opchain.runtime.local import epoch_run
 from opchain.runtime.local.epoch_run import LocalEpochJob
 
 if TYPE_CHECKING:
@@ -679,6 +680,23 @@ class ThreeTens(UnboundedSource[int]):
 
     def is_at_end(self, position: int) -> bool:
         return position >= 30
+
+
+def test_a_clock_that_is_set_back_does_not_hold_up_the_next_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_back_s: list[int] = []
+    now_s = time.time
+    monkeypatch.setattr(epoch_run, "wall_clock_ms", lambda: int(1000 * (now_s() - sum(set_back_s))))
+    env = environment(tmp_path, {"execution.checkpointing.interval": "50 ms"})
+    env.add_epoch_listener(lambda _: set_back_s.append(3600))
+    into_files(env.from_source(ThreeTens(), NONE, "tens").map(lambda n: (n,)), tmp_path)
+    client = env.execute_async("set back")
+    try:
+        client.get_job_execution_result().result(20)
+    finally:
+        client.cancel()
+    assert len(written(tmp_path)) == 30
 
 
 class IsAwayOnce(OutboxSink[int]):

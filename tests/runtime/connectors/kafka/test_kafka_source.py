@@ -195,18 +195,20 @@ def test_epochs_can_be_limited_by_time(kafka: Kafka) -> None:
     assert sizes == [10_000, 5_000, 5_000]
 
 
-def test_new_partitions_and_topics_are_read_from_their_beginning(kafka: Kafka) -> None:
-    topic = kafka.topic(name="grows-a")
+@pytest.mark.parametrize("now_ms", [1500, -500])
+def test_new_partitions_and_topics_are_read_from_their_beginning(kafka: Kafka, now_ms: int) -> None:
+    """Also if the clock was set back since the last discovery."""
+    name = f"grows-at-{now_ms}"
+    topic = kafka.topic(name=f"{name}-a")
     kafka.produce(topic, ["first"])
-    started = builder(kafka).set_topic_pattern("grows-.").set_starting_offsets(LATEST)
+    started = builder(kafka).set_topic_pattern(f"{name}-.").set_starting_offsets(LATEST)
     source = started.set_property("partition.discovery.interval.ms", "1000").build()
     start = source.initial_position(0)
     kafka.add_partitions(topic, 2)
     kafka.produce(topic, ["of a new partition"], 1)
-    kafka.topic(name="grows-b")
-    kafka.produce("grows-b", ["of a new topic"])
+    kafka.produce(kafka.topic(name=f"{name}-b"), ["of a new topic"])
     assert epochs(source, start, 500) == []
-    found = epochs(source, start, 1500)
+    found = epochs(source, start, now_ms)
     assert sorted(value for _, records in found for value in records) == [
         "of a new partition",
         "of a new topic",
