@@ -447,11 +447,12 @@ _CHANGING = frozenset(
         "UNSTABLE_OFFSET_COMMIT",
         "_UNKNOWN_PARTITION",
         "_TIMED_OUT",
+        "_TRANSPORT",  # the broker has ended during the request
         "_WAIT_COORD",
         "_NOENT",
     }
 )
-"""Errors that pass when the brokers agree on the leaders. Java clients retry after them, too."""
+"""Errors that pass when the brokers agree on the leaders, or when a broker has started again. Java clients retry, too."""
 
 _ADVICE = {
     "_AUTHENTICATION": "check sasl.mechanism, sasl.username, sasl.password and security.protocol",

@@ -547,8 +547,12 @@ def test_partitions_are_assigned_to_subtasks_as_in_flink() -> None:
     assert owners == {number: (first + number) % 3 for number in range(4)}
 
 
-@pytest.mark.parametrize("name", ["OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "NOT_CONTROLLER"])
-def test_brokers_are_asked_again_while_they_elect_a_leader(kafka: Kafka, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "NOT_CONTROLLER", "_TRANSPORT"]
+)
+def test_brokers_are_asked_again_while_they_elect_a_leader_or_start_again(
+    kafka: Kafka, name: str
+) -> None:
     from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - it may be missing
 
     refused: Future[int] = Future()
