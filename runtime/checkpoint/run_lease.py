@@ -7,7 +7,7 @@ The check alone is not enough: a run may pause for minutes between the check and
 meanwhile. So a run that takes over first fences the next epoch (see epoch_files.py). The fence depends on no clock.
 
 The lease only prevents a second run from replacing a live run. A run is dead if it has closed its lease,
-if its process is dead on this machine, or if its last heartbeat is older than the duration of the lease. If the clocks of two
+if its process is dead on this machine or has ended the run, or if its last heartbeat is older than the duration of the lease. If the clocks of two
 machines differ, a live run may be replaced too early. The fence makes that harmless.
 """
 
@@ -26,7 +26,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import CheckpointInUseError, CorruptCheckpointError, short_repr
+from opchain.runtime.errors import (
+    CheckpointError,
+    CheckpointInUseError,
+    CorruptCheckpointError,
+    short_repr,
+)
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
@@ -37,6 +42,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 FOLDER = "runs"
+
+_UNRELEASED: set[tuple[str, Run]] = set()
+"""The runs of this process that have ended, and could not release their leases; each with its storage."""
 
 LEASE_MS = 60_000
 """How long a run on another machine counts as alive after its last heartbeat."""
@@ -121,7 +129,11 @@ class RunLease:
             raise CheckpointInUseError(
                 f"{storage.url} was just taken by {winner}; stop that run first"
             ) from None
-        lease.renew()
+        try:
+            lease.renew()
+        except BaseException:
+            lease.close()
+            raise
         if owner is not None:
             for kind in ("run", "lease"):
                 storage.delete(_name(owner.number, kind))
@@ -155,12 +167,20 @@ class RunLease:
             )
 
     def close(self) -> None:
-        """Releases the lease."""
+        """Releases the lease. A failure is logged, because it must not replace the error of the job."""
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()  # otherwise its last heartbeat could overwrite the closed lease
-        if max(_numbers(self._storage), default=0) == self.run.number:
-            self._write(is_closed=True)
+        try:
+            if max(_numbers(self._storage), default=0) == self.run.number:
+                self._write(is_closed=True)
+        except (OSError, CheckpointError) as error:
+            _UNRELEASED.add((self._storage.url, self.run))
+            _LOG.warning(
+                "%s: the lease of %s can't be released: %s; other processes can use the directory when this process has "
+                "ended, or %g s after the last heartbeat",
+                *(self._storage.url, self.run, error, self._lease_ms / 1000),
+            )
 
     def _renew_in_time(self) -> None:
         while not self._is_over.wait(self._lease_ms / 3000):
@@ -225,7 +245,7 @@ def _is_dead(run: Run) -> bool:
 
 def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) -> bool:
     lease = _lease_of(storage, run)
-    if lease.get("is_closed", False):
+    if lease.get("is_closed", False) or (storage.url, run) in _UNRELEASED:
         return False
     renewed_ms: int = lease.get("renewed_ms", run.started_ms)
     if renewed_ms - now_ms >= lease_ms:

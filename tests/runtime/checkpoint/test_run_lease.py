@@ -61,6 +61,27 @@ def test_a_run_starts_at_once_after_a_closed_run(
     assert any_storage.names("runs") == ["runs/2.lease", "runs/2.run"]
 
 
+def test_a_process_can_start_another_run_although_it_could_not_release_the_lease(
+    storage: CheckpointStorage,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lease = take(storage, clock, "run-on-a-full-disk")
+
+    def is_full(*_: Any) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as full, caplog.at_level("WARNING"):
+        full.setattr(type(storage), "write", is_full)
+        lease.close()
+        with pytest.raises(OSError, match="no space left"):
+            take(storage, clock, "another-run-on-a-full-disk")
+    assert "the lease of run run-on-a-full-disk of 'clicks'" in caplog.text
+    assert "can't be released: no space left" in caplog.text
+    take(storage, clock, "run-3").require()
+
+
 def test_a_run_without_heartbeats_is_replaced_and_notices_it(
     storage: CheckpointStorage, clock: Clock
 ) -> None:
