@@ -400,7 +400,12 @@ class RemoteStorage(CheckpointStorage):
                     raise FileExistsError(path) from None
                 raise
         elif _creates_on_condition(self._fs):
-            self._fs.pipe_file(path, data, mode="create")
+            try:
+                self._fs.pipe_file(path, data, mode="create")
+            except FileExistsError:
+                # Libraries repeat a request whose answer was lost. The first request may have created the file.
+                if self._fs.cat_file(path) != data:
+                    raise
         else:
             raise CheckpointError(
                 f"{self.url} can't keep checkpoints: {type(self._fs).__name__} of this fsspec "

@@ -38,6 +38,17 @@ class Renaming(Careless):
         self.store[path2] = self.store.pop(path1)
 
 
+class Repeating(Careless):
+    """Repeats each request, as if the answer to the first one was lost."""
+
+    protocol = "repeating"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as in the base class
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **more: Any) -> None:
+        MemoryFileSystem.pipe_file(self, path, value, mode, **more)
+        MemoryFileSystem.pipe_file(self, path, value, mode, **more)
+
+
 @pytest.fixture(params=[Careless, Renaming])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
     request.param.store.clear()
@@ -71,6 +82,15 @@ def test_publish_uses_renames_that_fail_if_the_target_exists(kind: type) -> None
     storage.write("runs/1.lease", b"b")
     assert storage.read("runs/1.lease") == b"b"
     assert storage.names() == ["chk-1/_metadata", "runs/1.lease"]
+
+
+@pytest.mark.parametrize("kind", [Repeating], indirect=True)
+def test_a_request_to_publish_may_be_repeated_after_its_answer_was_lost(kind: type) -> None:
+    storage = RemoteStorage("repeating://a")
+    storage.publish("chk-1/_metadata", b"first")
+    with pytest.raises(FileExistsError):
+        storage.publish("chk-1/_metadata", b"second")
+    assert storage.read("chk-1/_metadata") == b"first"
 
 
 @pytest.mark.parametrize("kind", [Renaming], indirect=True)
