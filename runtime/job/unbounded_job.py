@@ -280,20 +280,25 @@ class UnboundedJob(ABC):
                 restore_from = None
         else:
             _warn_of_another_job(storage.url, self.job.job_name, coordinator.latest())
-        epochs = Epochs(
-            self.job,
-            self.settings,
-            self.run_id,
-            tasks,
-            self._sources,
-            storage=storage,
-            coordinator=coordinator,
-            records=self.records,
-            history=self.history,
-            lineage=lineage,
-            staging=staging,
-            plan=self._plan,
-        )
+
+        def resumed(_: int) -> Epochs:
+            return Epochs(
+                self.job,
+                self.settings,
+                self.run_id,
+                tasks,
+                self._sources,
+                storage=storage,
+                coordinator=coordinator,
+                records=self.records,
+                history=self.history,
+                lineage=lineage,
+                staging=staging,
+                plan=self._plan,
+            )
+
+        # It commits the last checkpoint again, and a sink may be away for a while.
+        epochs = self.restarts.run(resumed, self.cancelled)
         self.begins_with = restored_text(epochs.latest, self.job, restore_from)
         return epochs
 

@@ -717,6 +717,22 @@ class IsAwayOnce(OutboxSink[int]):
         return list(map(int, (self.folder / "sent").read_text("utf-8").split()))
 
 
+def test_a_job_restarts_if_a_sink_is_away_when_it_resumes(tmp_path: Path) -> None:
+    sink = IsAwayOnce(tmp_path, 15)
+
+    def run(settings: dict[str, Any]) -> Any:
+        env = environment(tmp_path, settings)
+        env.from_source(ThreeTens(), NONE, "tens").sink_to(sink)
+        return env.execute_async("away").get_job_execution_result().result(LONGEST_S)
+
+    with pytest.raises(OSError, match="the service is away"):
+        run({})
+    (tmp_path / "failed").unlink()  # so it fails again in the first commit of the next run
+    run(RESTARTS)
+    assert (tmp_path / "failed").exists()
+    assert sink.sent() == list(range(30))
+
+
 @pytest.mark.parametrize("last", [15, 25])
 def test_an_epoch_with_a_failed_commit_loses_no_output_even_if_it_is_the_last(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], last: int
