@@ -80,14 +80,6 @@ class Shape:
         make: Callable[[Iterable[Any]], Any] = self.kind._make  # type: ignore[attr-defined]
         return map(make, fields)
 
-    def fields(self, record: Any) -> Sequence[Any]:
-        """The fields of a record of this shape."""
-        if self.names_vary:
-            return (*record, record._fields)
-        if is_dataclass(self.kind):
-            return [getattr(record, name) for name in self.names]
-        return tuple(record.values()) if self.kind is dict else tuple(record)
-
     @property
     def entry(self) -> tuple[str, bytes]:
         """The last entry of the layout of records with this shape."""
@@ -179,23 +171,6 @@ class Columns(Sequence[Any]):
         """Columns without records."""
         count = len(layout) if layout in _TEXTS else sum(not entry for entry in layout)
         return cls([[] for _ in range(count)], layout)
-
-    @classmethod
-    def of_records(cls, records: Sequence[Any], layout: Layout) -> Columns:
-        """Converts records that have this layout."""
-        shape = shape_of(layout)
-        if shape is not None:
-            records = list(map(shape.fields, records))
-        own = [position for position, entry in enumerate(layout) if not entry]
-        lists = [[record[position] for record in records] for position in own]
-        for position, entry in enumerate(layout):
-            inner = _inner_shape(entry)
-            for place, number in enumerate(inner_fields(entry)):
-                if number == len(lists):
-                    whole = [record[position] for record in records]
-                    whole = whole if inner is None else list(map(inner.fields, whole))
-                    lists.append([fields[place] for fields in whole])
-        return cls(lists, layout)
 
     @classmethod
     def of_fields(cls, names: Sequence[str], fields: Sequence[Sequence[Any]]) -> Columns:

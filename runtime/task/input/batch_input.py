@@ -96,7 +96,6 @@ class KeySortedInput:
             self._windows = head
         self._keys_in_order: dict[Any, None] = {}
         self._is_unsorted = False
-        self._layouts: dict[int, Layout | None] = {}
         self._watermarks: dict[int, int] = {}
         self._batches: Iterator[KeysInOrder] | None = None
 
@@ -148,7 +147,6 @@ class KeySortedInput:
             if values.layout == JSON_AND_KEY:
                 batch = replace(batch, values=Columns(values.lists[:key_list], JSON))
                 key_list = None
-        self._note_layout(number, batch.values)
         if not self._identity.plain.issuperset(map(type, keys)):
             keys, key_list = list(map(self._identity.of, keys)), None
         if self._windows is not None and self._takes_any_order is not None:
@@ -159,23 +157,9 @@ class KeySortedInput:
                 return
         self._store.add(number, keys, batch, key_list)
 
-    def _note_layout(self, number: int, values: Sequence[Any]) -> None:
-        """Notes the layout of all records of an input; None if they do not have the same.
-
-        Other records may have other constants, another class or another number of fields: those of another stream of a
-        union, or those that a function emits when a timer fires.
-        """
-        layout: Layout | None = None
-        if isinstance(values, Columns):
-            if values.layout == JSON or values.lack_fields:
-                return
-            layout = values.layout
-        if not are_alike(self._layouts.setdefault(number, layout), layout):
-            self._layouts[number] = None
-
     def _feed(self, keys: KeysInOrder) -> None:
         """Processes records. Inputs take turns, in generated code or with a batch per turn."""
-        batches = {number: self._batch(number, each) for number, each in keys.inputs.items()}
+        batches = {number: _batch(each) for number, each in keys.inputs.items()}
         if len(batches) == 1:
             ((number, batch),) = batches.items()
             self._chain.process_batch(number, *batch)
@@ -187,20 +171,6 @@ class KeySortedInput:
                 done[number] = turn.stop
                 self._chain.process_batch(number, values[turn], times and times[turn])
 
-    def _batch(
-        self, number: int, arrivals: Arrivals
-    ) -> tuple[Sequence[Any], Sequence[int | None] | None]:
-        """The values of an input, and the timestamps, if there are any."""
-        times: Sequence[int | None] | None = arrivals.times
-        if times is not None and MIN_LONG_VALUE in times:
-            times = [None if time == MIN_LONG_VALUE else time for time in times]
-        values = arrivals.values()
-        layout = self._layouts.get(number)
-        if layout is not None and not isinstance(values, Columns):
-            # The keys of some batches are a list of their own. Generated code reads fields.
-            values = Columns.of_records(values, layout)
-        return values, times
-
     def _end(self) -> None:
         if self._is_unsorted and self._windows is not None:
             keys = list(self._keys_in_order)
@@ -211,6 +181,14 @@ class KeySortedInput:
         for number, select in enumerate(self._selectors):
             if select is not None:
                 self._chain.end_input(number)
+
+
+def _batch(arrivals: Arrivals) -> tuple[Sequence[Any], Sequence[int | None] | None]:
+    """The values of an input, and the timestamps, if there are any."""
+    times: Sequence[int | None] | None = arrivals.times
+    if times is not None and MIN_LONG_VALUE in times:
+        times = [None if time == MIN_LONG_VALUE else time for time in times]
+    return arrivals.values(), times
 
 
 class Arrivals:
@@ -270,10 +248,13 @@ class Arrivals:
 
     def extend(self, others: Arrivals, keys: Sequence[Any] = ()) -> None:
         """Adds the records of others. `keys` has all keys by number."""
-        if self.key_list != others.key_list or not are_alike(self.layout, others.layout):
-            for each in (self, others):
-                everything = each.taker(keys)(range(len(each)))
-                each.columns, each.layout, each.key_list = [list(everything.values())], None, None
+        are_same = are_alike(self.layout, others.layout)
+        share_keys = are_same and self.key_list == others.key_list
+        for each in (self, others):
+            if each.key_list is not None and not share_keys:
+                each.columns, each.key_list = each.taker(keys)(range(len(each))).columns, None
+            if each.layout is not None and not are_same:
+                each.columns, each.layout = [list(each.values())], None
         if self.times is not None or others.times is not None:
             self.times = _joined(self.all_times(), others.all_times())
         self.keys = _joined(self.keys, others.keys)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Batch mode: streams of a union, and what a function emits when a timer fires, may have records of other forms."""
+"""Batch mode: the batches of one input may have records of other forms, or keys of other types."""
 
 from __future__ import annotations
 
@@ -69,6 +69,20 @@ def test_a_union_may_have_records_in_different_forms(one: str, other: str, mode:
 
     expected = results("interpreted")
     assert [results(form) for form in FORMS] == [expected] * len(FORMS)
+
+
+@pytest.mark.parametrize("other", [None, 1.5, (1, 2)])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_batch_may_have_keys_of_other_types_than_the_batches_before(
+    form: str, other: Any
+) -> None:
+    def draw(env: Any) -> Any:
+        records = env.from_sequence(1, 40).map(lambda x: (other if x > 38 else x % 8, x, -x))
+        return seen(records.key_by(first).process(Last()), "out")
+
+    found = run_form(draw, form, mode="BATCH", parallelism=2).records("out")
+    values = [(other if x > 38 else x % 8, x) for x in range(1, 41)]
+    assert sorted(((key, x) for key, _, x in found), key=repr) == sorted(values, key=repr)
 
 
 @pytest.mark.parametrize("form", FORMS)

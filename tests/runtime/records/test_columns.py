@@ -49,7 +49,6 @@ def test_columns_are_a_sequence_of_tuples(layout: Any, count: int, first: int, l
     assert list(columns[first:last]) == rows[first:last]
     assert [columns[place] for place in range(-count, count)] == rows + rows
     assert list(pickle.loads(pickle.dumps(columns))) == rows
-    assert Columns.of_records(rows, layout).lists == columns.lists
     with pytest.raises(IndexError):
         columns[count]
 
@@ -124,7 +123,6 @@ def test_a_key_and_the_other_fields_of_its_record_are_stored_as_lists(
     assert list(columns) == records
     assert [columns[0], columns[-1]] == records
     assert list(columns[1:]) == records[1:]
-    assert Columns.of_records(records, columns.layout).lists == columns.lists
     (batch,) = decode(encode([RecordBatch(columns)]))
     assert isinstance(batch, RecordBatch)
     assert batch.values == records
