@@ -82,8 +82,8 @@ class BufferStore:
         Raises:
             SpillError: The file does not return the written bytes.
         """
-        index = self._index.pop(target, [])
-        # In reverse, so that the index shrinks while it is read.
+        # The store keeps the index until the end, because `close` clears it. In reverse, so that it shrinks while it is read.
+        index = self._index.get(target, [])
         index.sort(reverse=True)
         try:
             while index:
@@ -94,6 +94,7 @@ class BufferStore:
             for *_, number, _, _ in index:
                 if number >= 0:
                     self._let_go(number)
+            self._index.pop(target, None)
 
     def __iter__(self) -> Iterator[Buffer]:
         """All buffers, task by task; see `read`."""
@@ -102,6 +103,8 @@ class BufferStore:
 
     def close(self) -> None:
         """Drops all buffers, and deletes the file."""
+        for index in self._index.values():
+            index.clear()
         self._index.clear()
         self._payloads.clear()
         self._readers.clear()

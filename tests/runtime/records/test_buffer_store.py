@@ -86,6 +86,16 @@ def test_buffers_that_a_task_did_not_read_are_released_when_it_ends() -> None:
         assert [buffer.sequence for buffer in store.read(2)] == [0, 1, 2]
 
 
+def test_a_store_may_be_closed_before_its_readers() -> None:
+    store = BufferStore()
+    for sequence in range(3):
+        store.add(Buffer(3, 0, 0, sequence, b"payload"))
+    reader = store.read(3)
+    next(reader)
+    store.close()
+    assert list(reader) == []
+
+
 def test_repeated_buffers_are_kept_for_the_input_gate_to_check() -> None:
     with BufferStore() as store:
         store.add(Buffer(0, 0, 0, 0, b"a"))
