@@ -43,11 +43,11 @@ _COUNTER = re.compile(r"count_\d+(_too)*")
 def extend_lists(form: Form) -> None:
     """Rewrites loops that only append to lists, the innermost first."""
     for function in form.functions:
-        types = types_of(function, form)
-        function.body = f.rewritten(function.body, partial(_extended, types))
+        types, read_later = types_of(function, form), f.names_in(function.after)
+        function.body = f.rewritten(function.body, partial(_extended, types, read_later))
 
 
-def _extended(types: Types, statement: ast.stmt) -> list[ast.stmt] | None:
+def _extended(types: Types, read_later: set[str], statement: ast.stmt) -> list[ast.stmt] | None:
     if isinstance(statement, ast.For) and not statement.orelse:
         iterable = statement.iter
     elif (
@@ -56,9 +56,10 @@ def _extended(types: Types, statement: ast.stmt) -> list[ast.stmt] | None:
         iterable = statement.iterable
     else:
         return None
-    if not isinstance(statement.target, ast.Name) or not statement.body:
+    target, operator = statement.target, notes.operator(statement)
+    if not isinstance(target, ast.Name) or target.id in read_later or not statement.body:
         return None
-    variable, operator = statement.target.id, notes.operator(statement)
+    variable = target.id
     *counts, last = statement.body
     comments = [notes.comment(statement), notes.comment(last)]
     lines: list[ast.stmt] = []

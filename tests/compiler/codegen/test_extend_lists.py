@@ -6,7 +6,7 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 
 from opchain.common import WatermarkStrategy
-from opchain.datastream import OutputTag
+from opchain.datastream import KeyedProcessFunction, OutputTag
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 
 if TYPE_CHECKING:
@@ -108,6 +108,22 @@ def test_extending_a_list_handles_an_empty_loop(path: Path) -> None:
 
     for form in FORMS:
         assert run_form(program, form).records("none") == []
+
+
+class KeysWithOne(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield value[0], 1
+
+
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_keyed_function_may_send_only_the_key(form: str, mode: str) -> None:
+    def program(env: Any) -> None:
+        pairs = env.from_sequence(1, 6).map(lambda x: (x % 2, x)).key_by(lambda pair: pair[0])
+        ones = pairs.process(KeysWithOne()).key_by(lambda pair: pair[0])
+        seen(ones.count_window(3).sum(1), "counts")
+
+    assert sorted(run_form(program, form, mode=mode).records("counts")) == [(0, 3), (1, 3)]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4096])
