@@ -73,7 +73,7 @@ def _make_after_tries(form: Form, function: Function) -> None:
     """Builds a record of the last line of a `try` in its `else`. The `try` keeps the fields, which may raise."""
     set_in = f.stores(function.body)
     for statement in f.all_statements(function.body):
-        if not (isinstance(statement, ast.Try) and statement.orelse):
+        if not (isinstance(statement, ast.Try) and statement.body and statement.orelse):
             continue
         made = statement.body[-1]
         name = f.variable_set(made)

@@ -564,6 +564,22 @@ def test_branches_of_a_try_may_yield_to_side_outputs(form: str) -> None:
     assert ran.records("odd") == [-6, 6]
 
 
+def swapped(pair: Any) -> Iterator[Any]:
+    try:
+        yield pair[1], pair[0]
+    except ValueError:
+        yield "never"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_try_may_only_rearrange_the_fields_of_a_record(form: str) -> None:
+    def draw(env: Any) -> Any:
+        pairs = env.from_sequence(1, 3).map(lambda x: (x, -x)).flat_map(swapped)
+        return pairs.rebalance().map(lambda pair: pair)
+
+    assert results(draw, form) == [(-1, 1), (-2, 2), (-3, 3)]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_try_with_yield_does_not_catch_errors_of_the_next_function(form: str) -> None:
     def draw(env: Any) -> Any:
