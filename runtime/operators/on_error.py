@@ -63,6 +63,11 @@ class HeldOutput:
         else:
             self._held.append((tag_id, value, timestamp))
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether a function runs whose errors are handled."""
+        return self._held is not None
+
     def hold(self) -> None:
         """Holds records from now on."""
         self._held = []
@@ -91,6 +96,7 @@ def guarded(
     # `input` gives these two out, too.
     operator.process_element = failures.guard(operator.process_element)  # type: ignore[assignment]
     operator.process_element2 = failures.guard(operator.process_element2)  # type: ignore[assignment]
+    operator.end_key = failures.outside(operator.end_key)  # type: ignore[method-assign]
     return operator
 
 
@@ -111,7 +117,9 @@ class _Failures:
             except InternalError:
                 output.drop()
                 raise
-            except Exception as error:  # noqa: BLE001 - the user has asked for this
+            except Exception as error:
+                if not output.is_holding:
+                    raise
                 output.drop()
                 self._take(value, timestamp, error)
             except BaseException:
@@ -121,6 +129,22 @@ class _Failures:
                 output.release()
 
         return process_guarded
+
+    def outside(self, end_key: Callable[[], None]) -> Callable[[], None]:
+        """A record of the next key ends the key, so its timers fire inside the guard of this record.
+
+        The results of the timers are emitted in any case, and their errors fail the job.
+        """
+        output = self._output
+
+        def end_key_outside() -> None:
+            was_holding = output.is_holding
+            output.release()
+            end_key()
+            if was_holding:
+                output.hold()
+
+        return end_key_outside
 
     def _take(self, value: Any, timestamp: int | None, error: Exception) -> None:
         if self._counter is None:

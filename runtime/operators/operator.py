@@ -437,6 +437,10 @@ class StreamOperator:
         latency.update(now_ms - marker.marked_time_ms)
         self.output.emit_latency_marker(marker)
 
+    def end_key(self) -> None:
+        """Fires the timers of the current key, before the next key begins in batch mode."""
+        self.context.timers.end_key()
+
     def end_input(self, number: int) -> None:
         """Called when input `number` has ended, before `finish` (Flink: `BoundedMultiInput`)."""
 

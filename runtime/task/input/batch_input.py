@@ -84,7 +84,7 @@ class KeySortedInput:
         self._key_lists = {edge.input_number: edge.key_list for edge in inputs}
         backend = head.context.keyed_state
         if head.ends_keys:
-            backend.end_each_key(head.context.timers.end_key)
+            backend.end_each_key(head.end_key)
         self._identity = backend.identity
         hasher = next(key.hasher for key in head.program.keys if key is not None)
         self._router = KeyRouter(backend.max_parallelism, 1, hasher)

@@ -46,6 +46,24 @@ class Counts(KeyedProcessFunction[Any, Any, Any]):
         yield int(value) + count
 
 
+class Alarms(KeyedProcessFunction[int, int, Any]):
+    """Registers a timer for each record. Fails for records above 1, and at the timer `fails_at`."""
+
+    def __init__(self, fails_at: int = 0) -> None:
+        self.fails_at = fails_at
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[Any]:
+        ctx.timer_service().register_event_time_timer(value)
+        if value > 1:
+            raise ValueError(f"record {value}")
+        yield "record"
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+        if timestamp == self.fails_at:
+            raise ValueError(f"timer {timestamp}")
+        yield timestamp
+
+
 class ParseBoth(CoMapFunction[Any, Any, Any]):
     def map1(self, value: Any) -> int:
         return int(value)
@@ -104,6 +122,30 @@ def test_an_error_in_an_operator_downstream_is_not_caught(form: str) -> None:
         seen(doubled.map(lambda number: 1 // (number - 1)), "main")
 
     assert isinstance(failure_of(draw, form), ZeroDivisionError)
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("form", FORMS)
+def test_timers_emit_their_results_if_the_record_of_the_next_key_fails(
+    form: str, mode: str
+) -> None:
+    def draw(env: Any) -> None:
+        alarms = env.from_sequence(1, 3).key_by(lambda value: value).process(Alarms())
+        seen(alarms.on_error("skip"), "out")
+
+    found = run_form(draw, form, mode=mode).records("out")
+    assert sorted(found, key=str) == [1, 2, 3, "record"]
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_error_in_a_timer_is_not_caught(form: str, fails_at: int, mode: str) -> None:
+    def draw(env: Any) -> None:
+        alarms = env.from_sequence(1, 3).key_by(lambda value: value).process(Alarms(fails_at))
+        seen(alarms.on_error("skip"), "out")
+
+    assert str(failure_of(draw, form, mode=mode)) == f"timer {fails_at}"
 
 
 def test_fail_restores_the_default() -> None:
