@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.table.data_types import DataType, DataTypes, RowField, RowType, data_type_of
+from opchain.compiler.table.expression import Expression
 from opchain.runtime.configuration.options import ConfigOption
 from opchain.runtime.configuration.text import to_text
 
@@ -99,15 +100,15 @@ class Schema:
             self._columns[column_name] = _type(data_type, call)
             return self
 
-        def column_by_expression(self, column_name: str, expr: str) -> Schema.Builder:
-            """Adds a column that is computed from others; the expression is SQL's text.
+        def column_by_expression(self, column_name: str, expr: str | Expression) -> Schema.Builder:
+            """Adds a column that is computed from others: SQL's text, or an Expression.
 
             Raises:
                 ValueError: There is a column of this name.
             """
             call = "Schema.Builder.column_by_expression"
             self._add(column_name, call)
-            self._computed[column_name] = checked(expr, str, call, "the expression")
+            self._computed[column_name] = _sql(expr, call)
             return self
 
         def column_by_metadata(
@@ -129,11 +130,12 @@ class Schema:
             )
             return self
 
-        def watermark(self, column_name: str, watermark_expr: str) -> Schema.Builder:
-            """Declares the event time: a TIMESTAMP column, and `column - INTERVAL '5' SECOND`."""
-            call = "Schema.Builder.watermark"
-            checked(watermark_expr, str, call, "the expression")
-            self._time = Watermark(column_name, watermark_expr)
+        def watermark(self, column_name: str, watermark_expr: str | Expression) -> Schema.Builder:
+            """Declares the event time: a TIMESTAMP column, and `column - INTERVAL '5' SECOND`.
+
+            An Expression, such as `col("ts") - lit(5).seconds`, may replace the text.
+            """
+            self._time = Watermark(column_name, _sql(watermark_expr, "Schema.Builder.watermark"))
             return self
 
         def primary_key(self, *column_names: str) -> Schema.Builder:
@@ -198,6 +200,10 @@ class Schema:
             if name in self._order:
                 raise ValueError(f"{at_call(call)}: there are two columns '{name}'")
             self._order.append(name)
+
+
+def _sql(expression: str | Expression, call: str) -> str:
+    return str(checked(expression, (str, Expression), call, "the expression"))
 
 
 def _type(data_type: DataType | str, call: str) -> DataType:

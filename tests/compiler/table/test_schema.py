@@ -32,6 +32,8 @@ def test_schema_refuses_duplicate_and_invalid_columns() -> None:
         builder.column("b", 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="got 1 names and 2 types"):
         builder.from_fields(["b"], ["INT", "INT"])
+    with pytest.raises(TypeError, match="the expression is 3 of type int"):
+        builder.column_by_expression("x", 3)  # type: ignore[arg-type]
 
 
 def test_str_of_a_schema_shows_all_kinds_of_columns() -> None:

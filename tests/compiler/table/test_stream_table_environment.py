@@ -18,7 +18,7 @@ from opchain.table import (
     TableDescriptor,
     TableEnvironment,
 )
-from opchain.table.expressions import col
+from opchain.table.expressions import col, lit, to_timestamp_ltz
 
 
 @pytest.fixture
@@ -196,6 +196,14 @@ def test_to_data_stream_converts_rows_to_a_declared_type(
             Schema.new_builder().column_by_expression("d", "a + 1"),
             ["a", "b", "c", "d"],
             (1, "x", 2.5, 2),
+        ),
+        (
+            Schema.new_builder()
+            .column_by_expression("d", col("a") + 1)
+            .column_by_expression("t", to_timestamp_ltz(col("d"), 0))
+            .watermark("t", col("t") - lit(5).seconds),
+            ["a", "b", "c", "d", "t"],
+            (1, "x", 2.5, 2, datetime(1970, 1, 1, 0, 0, 2, tzinfo=timezone.utc)),
         ),
     ],
 )
