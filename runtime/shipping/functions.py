@@ -140,7 +140,12 @@ def _parts_of_collection(items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _parts_of_class(cls: type) -> Iterator[tuple[str, Any]]:
+    for base in cls.__bases__:
+        yield f"base class '{base.__name__}'", base
     for name, attribute in list(vars(cls).items()):
+        # cloudpickle leaves out the registry of an abstract class.
+        if name == "_abc_impl":
+            continue
         if not name.startswith("__") or isinstance(attribute, types.FunctionType):
             yield f"class attribute '{name}'", attribute
 

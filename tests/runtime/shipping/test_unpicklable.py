@@ -9,6 +9,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from opchain.datastream import MapFunction
 from opchain.runtime.shipping.functions import find_unpicklable
 
 HEADER = struct.Struct("<i")  # cannot be pickled
@@ -93,6 +94,23 @@ def test_the_path_to_the_unpicklable_object_is_named(function: Any, steps: list[
     assert found.way == ", ".join(steps)
     with pytest.raises((TypeError, RuntimeError, pickle.PicklingError)):
         cloudpickle.dumps(found.value)
+
+
+def test_an_unpicklable_global_of_a_base_class_is_found() -> None:
+    class Saving(MapFunction):
+        def save(self, record: int) -> bytes:
+            return HEADER.pack(record)
+
+    class Sink(Saving):
+        def map(self, record: int) -> bytes:
+            return self.save(record)
+
+    found = find_unpicklable(Sink(), cloudpickle.dumps)
+    assert found is not None
+    assert found.value is HEADER
+    assert found.way == (
+        "its class, base class 'Saving', class attribute 'save', global variable 'HEADER'"
+    )
 
 
 def test_an_unpicklable_default_of_a_parameter_is_found() -> None:
