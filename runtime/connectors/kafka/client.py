@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StreamError, imported, short_repr
@@ -388,8 +389,11 @@ class Brokers:
 
     def _wait(self, what: str, futures: Collection[Any], ends_at: float) -> None:
         """Waits for answers, but not after a failed login."""
-        while not all(future.done() for future in futures) and time.monotonic() < ends_at + 1:
-            self.client.poll(_PAUSE_S)
+        waiting = set(futures)
+        while waiting and time.monotonic() < ends_at + 1:
+            # Not in poll(): while a request is open, poll() loses the KeyboardInterrupt of Ctrl-C.
+            waiting = wait(waiting, timeout=_PAUSE_S).not_done
+            self.client.poll(0)
             if self._reported.last is not None and name_of(self._reported.last) in _FINAL:
                 raise self._refused(what, confluent_kafka().KafkaException(self._reported.last))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import signal
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -466,6 +467,24 @@ def test_the_error_names_an_unreachable_broker() -> None:
     source = started.set_value_only_deserializer(SimpleStringSchema()).set_bounded(LATEST).build()
     with pytest.raises(KafkaConnectorError, match=r"servers=127.0.0.1:1.*and that the brokers run"):
         collected(source)
+
+
+def test_ctrl_c_interrupts_a_request_to_an_unreachable_broker() -> None:
+    library = pytest.importorskip("confluent_kafka")
+    brokers = Brokers({"bootstrap.servers": "127.0.0.1:9"}, "KafkaSource(t)")
+
+    def asked() -> dict[str, Future[Any]]:
+        futures = brokers.client.describe_topics(library.TopicCollection(["t"]), request_timeout=30)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        return futures  # type: ignore[no-any-return]
+
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            brokers.answers("describe topics", asked)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def test_a_wrong_password_is_not_reported_as_an_unreachable_broker(kafka: Kafka) -> None:
