@@ -52,7 +52,7 @@ _NOT_READ = {
     "SESSION": "key_by(...).window(EventTimeSessionWindows.with_gap(...))",
     "MATCH_RECOGNIZE": "key_by(...).process(...) with state",
 }
-"""Clauses of Flink's SQL that sqlglot cannot read."""
+"""Clauses of Flink's SQL that sqlglot cannot read, or reads as calls of unknown functions."""
 BOOLEAN, STRING, INT = DataTypes.BOOLEAN(), DataTypes.STRING(), DataTypes.INT()
 
 
@@ -141,6 +141,10 @@ def parsed(text: str, what: str, functions: frozenset[str] = frozenset()) -> Any
                 raise _not_read(what, name, instead) from None
         line = str(error).splitlines()[0]
         raise GraphError(f"{what} can't be parsed: {line} in {text!r}; correct the SQL") from error
+    for call in tree.find_all(library.exp.Anonymous):
+        name = call.name.upper()
+        if name in _NOT_READ and name not in functions:
+            raise _not_read(what, name, _NOT_READ[name])
     if tree.find(library.exp.Version) is not None:
         raise _not_read(what, "FOR SYSTEM_TIME AS OF", "AsyncDataStream or broadcast state")
     return tree

@@ -623,6 +623,14 @@ def test_a_table_descriptor_is_equivalent_to_create_table(
             "TUMBLE is not supported; .*TumblingEventTimeWindows",
         ),
         (
+            "SELECT * FROM TABLE(HOP((SELECT ts FROM s), DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '2' MINUTE))",
+            "HOP is not supported; .*SlidingEventTimeWindows",
+        ),
+        (
+            "SELECT COUNT(*) FROM s GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
+            "TUMBLE is not supported; .*TumblingEventTimeWindows",
+        ),
+        (
             "SELECT s.id FROM s JOIN s FOR SYSTEM_TIME AS OF s.ts AS t ON s.id = t.id",
             "FOR SYSTEM_TIME AS OF is not supported; .*AsyncDataStream",
         ),
