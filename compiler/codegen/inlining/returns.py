@@ -92,7 +92,8 @@ def _branches(statement: ast.If, rest: Lines, give: Give, definition: Definition
 def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: Definition) -> Lines:
     """A loop with a `break` in place of its `return`. The statements after it become its `else`."""
     within = list(f.all_statements(statement.body))
-    if any(isinstance(item, (*_LOOPS, ast.Break)) for item in within):
+    emits_and_returns = any(map(notes.emits_caught, within)) and returns_within(statement.body)
+    if emits_and_returns or any(isinstance(item, (*_LOOPS, ast.Break)) for item in within):
         raise Refused(
             f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return after the loop"
         )

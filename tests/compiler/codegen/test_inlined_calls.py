@@ -717,3 +717,19 @@ def test_an_argument_fails_before_the_called_function(
 ) -> None:
     with pytest.raises(error):
         results(lambda env: env.from_collection([("c", 0), ("c", -1)]).map(function()), form)
+
+
+def quotients_up_to_zero(value: int) -> Iterator[Any]:
+    for divisor in (value, value - 1):
+        try:
+            quotient = 6 // divisor
+        except ZeroDivisionError:
+            yield "zero"
+            return
+        yield quotient
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_generator_may_yield_and_return_where_a_loop_catches_an_error(form: str) -> None:
+    found = results(lambda env: env.from_sequence(0, 2).flat_map(quotients_up_to_zero), form)
+    assert found == ["zero", 6, "zero", 3, 6]
