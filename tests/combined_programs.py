@@ -55,6 +55,7 @@ def draw(env):
     stream = SOURCE.key_by(lambda v: K)
     stream = stream.CALL
     seen(READER, "results")
+
 """
 
 SOURCES = {
@@ -93,8 +94,9 @@ SOURCES = {
         "v[1]",
     ),
     "two streams": (
-        "env.from_sequence(0, 4).map(lambda x: (x % 3, x)).union("
-        "env.from_sequence(5, 9).map(lambda x: (x % 3, x, 'more')))",
+        """env.from_sequence(0, 4).map(lambda x: (x % 3, x)).union(
+        env.from_sequence(5, 9).map(lambda x: (x % 3, x, 'more'))
+    )""",
         "v[0]",
         "v[1]",
     ),
@@ -103,54 +105,114 @@ SOURCES = {
 
 FUNCTIONS = {
     "flat map": (
-        "class P(FlatMapFunction):\n    seen = 0\n    def flat_map(self, v):\n        BODY",
+        """
+class P(FlatMapFunction):
+    seen = 0
+
+    def flat_map(self, v):
+        BODY
+""",
         "flat_map(P())",
     ),
     "flat map after a map": (
-        "class P(FlatMapFunction):\n    seen = 0\n    def flat_map(self, v):\n        BODY",
+        """
+class P(FlatMapFunction):
+    seen = 0
+
+    def flat_map(self, v):
+        BODY
+""",
         "map(lambda v: v).flat_map(P())",
     ),
     "process": (
-        "class P(ProcessFunction):\n    def __init__(self):\n        self.seen = 0\n"
-        "    def process_element(self, v, ctx):\n        BODY",
+        """
+class P(ProcessFunction):
+    def __init__(self):
+        self.seen = 0
+
+    def process_element(self, v, ctx):
+        BODY
+""",
         "map(lambda v: v).process(P())",
     ),
     "keyed process": (
-        "class P(KeyedProcessFunction):\n    def __init__(self):\n        self.seen = 0\n"
-        "    def process_element(self, v, ctx):\n        BODY",
+        """
+class P(KeyedProcessFunction):
+    def __init__(self):
+        self.seen = 0
+
+    def process_element(self, v, ctx):
+        BODY
+""",
         "process(P())",
     ),
     "state and timers": (
-        "class P(KeyedProcessFunction):\n    seen = 0\n"
-        "    def open(self, context):\n        self.many = context.get_state(ValueStateDescriptor('many', Types.LONG()))\n"
-        "    def process_element(self, v, ctx):\n        self.many.update((self.many.value() or 0) + 1)\n"
-        "        ctx.timer_service().register_event_time_timer(5)\n        BODY\n"
-        "    def on_timer(self, timestamp, ctx):\n        yield ctx.get_current_key(), self.many.value()",
+        """
+class P(KeyedProcessFunction):
+    seen = 0
+
+    def open(self, context):
+        self.many = context.get_state(ValueStateDescriptor("many", Types.LONG()))
+
+    def process_element(self, v, ctx):
+        self.many.update((self.many.value() or 0) + 1)
+        ctx.timer_service().register_event_time_timer(5)
+        BODY
+
+    def on_timer(self, timestamp, ctx):
+        yield ctx.get_current_key(), self.many.value()
+""",
         "process(P())",
     ),
     "two inputs": (
-        "class P(KeyedCoProcessFunction):\n    seen = 0\n"
-        "    def process_element1(self, v, ctx):\n        BODY\n"
-        "    def process_element2(self, v, ctx):\n        BODY",
+        """
+class P(KeyedCoProcessFunction):
+    seen = 0
+
+    def process_element1(self, v, ctx):
+        BODY
+
+    def process_element2(self, v, ctx):
+        BODY
+""",
         "connect(stream).process(P())",
     ),
     "broadcast": (
-        "class P(KeyedBroadcastProcessFunction):\n    seen = 0\n"
-        "    def process_element(self, v, ctx):\n        BODY\n"
-        "    def process_broadcast_element(self, v, ctx):\n        ctx.get_broadcast_state(NUMBERS).put(1, 1)",
+        """
+class P(KeyedBroadcastProcessFunction):
+    seen = 0
+
+    def process_element(self, v, ctx):
+        BODY
+
+    def process_broadcast_element(self, v, ctx):
+        ctx.get_broadcast_state(NUMBERS).put(1, 1)
+""",
         "connect(env.from_sequence(1, 2).broadcast(NUMBERS)).process(P())",
     ),
-    "window": (
-        "class P(ProcessWindowFunction):\n    seen = 0\n"
-        "    def process(self, key, ctx, elements):\n        for v in elements:\n            BODY",
+    "count window": (
+        """
+class P(ProcessWindowFunction):
+    seen = 0
+
+    def process(self, key, ctx, elements):
+        for v in elements:
+            BODY
+""",
         "window(CountTumblingWindowAssigner.of(2)).process(P())",
     ),
     "time window": (
-        "class P(WindowFunction):\n    seen = 0\n"
-        "    def apply(self, key, window, elements):\n        for v in elements:\n            BODY",
-        "map(lambda v: v).assign_timestamps_and_watermarks("
-        "WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Times()))"
-        ".key_by(lambda v: K).window(TumblingEventTimeWindows.of(Time.milliseconds(4))).apply(P())",
+        """
+class P(WindowFunction):
+    seen = 0
+
+    def apply(self, key, window, elements):
+        for v in elements:
+            BODY
+""",
+        """map(lambda v: v).assign_timestamps_and_watermarks(
+        WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Times())
+    ).key_by(lambda v: K).window(TumblingEventTimeWindows.of(Time.milliseconds(4))).apply(P())""",
     ),
 }
 """By name: a class `P`, and the call that uses it on a keyed stream."""
@@ -174,7 +236,7 @@ BODIES = {
     "Row with names": "yield Row(a=K, b=N)",
     "named tuple": "yield Named(K, N)",
     "dataclass": "yield Data(K, N)",
-    "text": "yield f'{K}-{N}'",
+    "text": 'yield f"{K}-{N}"',
     "none": "yield K, None",
     "comparison": "yield K == 1, N",
     "choice": "yield (K if N > 2 else N), 1",
@@ -237,8 +299,6 @@ def combined_program(source: str, function: str, body: str, reader: str) -> str:
     """The text of a module that defines `draw(env)`."""
     records, key, number = SOURCES[source]
     kind, call = FUNCTIONS[function]
-    for level in ("        ", "    " * 3):  # the depth of the body
-        kind = kind.replace(f"\n{level}BODY", "\n" + indent(BODIES[body], level))
-    text = (HEAD + "\n" + kind + "\n").replace("SOURCE", records).replace("CALL", call)
-    text = text.replace("READER", READERS[reader])
-    return re.sub(r"\b[KN]\b", lambda found: {"K": key, "N": number}[found[0]], text)
+    kind = re.sub("( +)BODY", lambda found: indent(BODIES[body], found[1]), kind)
+    text = HEAD.replace("SOURCE", records).replace("CALL", call).replace("READER", READERS[reader])
+    return re.sub(r"\b[KN]\b", lambda found: {"K": key, "N": number}[found[0]], text + kind)
