@@ -47,8 +47,7 @@ def spark_home(environment: Mapping[str, str] = os.environ) -> Path:
         if not Path(named, "bin").is_dir():
             raise SparkUnavailableError(
                 f"SPARK_HOME is '{named}', but it has no folder bin: set it to Spark's folder, "
-                f"or unset it "
-                "to use the installed pyspark"
+                "or unset it to use the installed pyspark"
             )
         return Path(named)
     spec = find_spec("pyspark")
@@ -195,6 +194,7 @@ def _new_session() -> SparkSession:
     keep_py4j_quiet()
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not is_submitted and SparkContext._gateway is None:  # noqa: SLF001 - no JVM yet
+        spark_home()
         require_java()
     try:
         with _environment({} if is_submitted else launch_environment(os.environ)):

@@ -72,6 +72,13 @@ def test_the_error_of_a_job_on_an_old_java_is_one_sentence(written: Path, tmp_pa
     assert "is too old: Spark needs Java 17 or newer" in done.err.splitlines()[-1]
 
 
+def test_the_error_of_a_job_with_a_wrong_spark_home_is_one_sentence(
+    written: Path, tmp_path: Path
+) -> None:
+    done = program(written, SPARK_HOME=str(tmp_path))
+    assert "SparkUnavailableError: SPARK_HOME is " in done.err.splitlines()[-1]
+
+
 def test_a_program_run_with_local_needs_no_java(written: Path, tmp_path: Path) -> None:
     done = run_program("-m", "opchain", "run", "--local", str(written), JAVA_HOME=str(tmp_path))
     assert (done.exit_code, done.out.split()) == (0, ["2", "4", "6"])
