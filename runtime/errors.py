@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+ALLOW_NON_RESTORED_STATE = "set execution.state-recovery.ignore-unclaimed-state = true"
+"""What to do to start without a part of the state, for messages."""
+
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
 
 

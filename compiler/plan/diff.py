@@ -24,6 +24,7 @@ from opchain.compiler.plan.layout import (
     set_lines,
 )
 from opchain.compiler.plan.text import exchange_text
+from opchain.runtime.errors import ALLOW_NON_RESTORED_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -71,7 +72,7 @@ def _lost_or_misplaced(
             yield StateProblem(
                 "orphaned",
                 f"{old.state} of '{old.name}' (id {old.id}) has no operator any more",
-                "allow non-restored state when you restore, if it may be dropped",
+                f"to drop it, {ALLOW_NON_RESTORED_STATE} when you restore",
             )
         elif finder is None:
             yield StateProblem(

@@ -18,7 +18,7 @@ from opchain.runtime.checkpoint.metadata import (
     StateDescription,
 )
 from opchain.runtime.checkpoint.source_numbers import match_sources, source_kind
-from opchain.runtime.errors import CheckpointError, StateError
+from opchain.runtime.errors import ALLOW_NON_RESTORED_STATE, CheckpointError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -146,11 +146,11 @@ class RestorePlan:
             lost = ", ".join(map(_described, self.dropped))
             problems.append(
                 f"no operator claims the state of {lost}; give this uid to an operator, or set_uid_hash() with "
-                "this id, or allow non-restored state to discard the state"
+                f"this id, or {ALLOW_NON_RESTORED_STATE} to discard the state"
             )
         if not allow_non_restored_state:
             problems += [
-                f"{problem}; to start anyway, allow non-restored state" for problem in self.reread
+                f"{problem}; to start anyway, {ALLOW_NON_RESTORED_STATE}" for problem in self.reread
             ]
         if problems:
             raise CheckpointError(

@@ -19,6 +19,7 @@ from opchain.runtime.checkpoint.metadata import (
 )
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
+from opchain.runtime.errors import ALLOW_NON_RESTORED_STATE
 from opchain.runtime.program.operator_specs import LegacySourceSpec, OperatorSpec, SourceSpec
 
 if TYPE_CHECKING:
@@ -143,6 +144,6 @@ def _refusals(changed: Sequence[str]) -> Iterable[str]:
         yield (
             "its unbounded sources have changed, but Spark's offset log has offsets only for the sources of the "
             f"checkpoint: {'; '.join(changed)}. Give each source the uid that it had. Or remove the folder "
-            f"'{OFFSETS}' from a savepoint, and start from it with non-restored state allowed: state is "
+            f"'{OFFSETS}' from a savepoint, start from it, and {ALLOW_NON_RESTORED_STATE}: state is "
             "restored, and unbounded sources are read from the beginning"
         )

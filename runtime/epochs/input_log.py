@@ -26,7 +26,12 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.savepoint import OFFSETS, checkpoint_id_in
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
-from opchain.runtime.errors import CheckpointError, CorruptCheckpointError, StreamError
+from opchain.runtime.errors import (
+    ALLOW_NON_RESTORED_STATE,
+    CheckpointError,
+    CorruptCheckpointError,
+    StreamError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -189,7 +194,7 @@ def require_log(storage: CheckpointStorage, done: int) -> None:
             f"{storage.url}: the last complete checkpoint is that of micro-batch {done}, and Spark's log, the "
             f"folder '{OFFSETS}', does not contain it: they do not belong together; restore both from one backup, or start "
             "with execution.state-recovery.path = this folder and another checkpoint directory, "
-            "and allow non-restored state: sources are then read from their beginning"
+            f"and {ALLOW_NON_RESTORED_STATE}: sources are then read from their beginning"
         )
 
 

@@ -50,7 +50,12 @@ from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
 from opchain.runtime.epochs.input_log import SavedInput, offset_of
 from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.source_positions import POSITIONS
-from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
+from opchain.runtime.errors import (
+    ALLOW_NON_RESTORED_STATE,
+    CheckpointError,
+    CheckpointFailedError,
+    CorruptCheckpointError,
+)
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans, require_no_later_commits
 from opchain.runtime.shipping.outcome import (
     JobOutcome,
@@ -533,8 +538,8 @@ class Epochs:
                 )
                 if not self._settings.allow_non_restored_state:
                     raise CheckpointError(
-                        f"{what}: run the previous program, give the sink its old uid, or allow "
-                        f"non-restored state to ignore this"
+                        f"{what}: run the previous program, give the sink its old uid, or "
+                        f"{ALLOW_NON_RESTORED_STATE} to ignore this"
                     )
                 _LOG.warning("%s: ignored", what)
                 continue

@@ -43,6 +43,7 @@ from opchain.runtime.connectors.kafka.producer import (
 )
 from opchain.runtime.connectors.outbox import OutboxFile as StagedFile
 from opchain.runtime.connectors.outbox import delete_file, put_chunk, read_chunk
+from opchain.runtime.errors import ALLOW_NON_RESTORED_STATE
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, SinkOrigin, SinkWriter
 
@@ -341,7 +342,7 @@ class _Sender:
                 raise KafkaConnectorError(
                     f"{self._where}: topic {topic} was {what} while the sink wrote to it. Its messages are lost. To "
                     "write all of them again, start the job with a new directory of checkpoints. To continue without "
-                    "them, create the topic, give the sink another uid and allow non-restored state"
+                    f"them, create the topic, give the sink another uid and {ALLOW_NON_RESTORED_STATE}"
                 )
 
     def _send_piece(self, piece: Sequence[StagedFile | bytes], note: int) -> None:
@@ -405,7 +406,7 @@ class _Sender:
                 f"{self._where}: the messages of checkpoint {first.checkpoint_id} were written more than 6 days ago, "
                 f"and group {self._name} does not say whether they were sent: brokers delete this note after a week. "
                 "Check whether the topic has the messages. If it does, remove the folder 'outbox' of the checkpoints, "
-                "give the sink another uid and allow non-restored state; if not, start from an earlier checkpoint"
+                f"give the sink another uid and {ALLOW_NON_RESTORED_STATE}; if not, start from an earlier checkpoint"
             )
 
     def is_final(self, error: Any) -> bool:

@@ -32,6 +32,7 @@ from opchain.runtime.connectors.kafka.enumerator import (
 )
 from opchain.runtime.connectors.kafka.reader import PartitionRange, RangeReader, lost
 from opchain.runtime.connectors.unbounded_source import EpochPace, UnboundedSource
+from opchain.runtime.errors import ALLOW_NON_RESTORED_STATE
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.types.type_variables import T
 
@@ -260,7 +261,7 @@ class KafkaSource(UnboundedSource[T]):
             if topic_id is None and not brokers.subscribes_to(topic):
                 raise KafkaConnectorError(
                     f"{self!r}: the checkpoint has positions of topic {topic}, which this source no longer reads. Read "
-                    "it again, or give the source another uid and allow non-restored state, or use a new directory of "
+                    f"it again, or give the source another uid and {ALLOW_NON_RESTORED_STATE}, or use a new directory of "
                     "checkpoints"
                 )
             if topic_id is None:

@@ -70,7 +70,7 @@ def test_a_bounded_source_that_was_read_is_not_read_again_by_default(
     metadata = checkpoint_of(mixed("words"))
     with pytest.raises(
         CheckpointError,
-        match=r"'Source: .*' \(.*\) has been read, .*records come twice; to start anyway, allow non-restored state",
+        match=r"'Source: .*' \(.*\) has been read, .*records come twice; to start anyway, set execution\.state-recovery\.ignore-unclaimed-state = true",
     ):
         match_state(metadata, now)
     assert not caplog.text

@@ -315,7 +315,10 @@ def test_output_of_a_removed_sink_is_skipped_if_that_is_allowed(
     of_gone = tuple(replace(item, operator_id=gone) for item in latest.committables)
     assert of_gone
     monkeypatch.setattr(coordinator, "latest", lambda: replace(latest, committables=of_gone))
-    with pytest.raises(CheckpointError, match=f"sink {gone} .* or allow non-restored state"):
+    with pytest.raises(
+        CheckpointError,
+        match=f"sink {gone} .* or set execution.state-recovery.ignore-unclaimed-state",
+    ):
         in_process_epochs(run.job(), coordinator, run.storage)
     in_process_epochs(run.job(), coordinator, run.storage, allow_non_restored_state=True)
     assert f"output of the sink {gone} that may not be committed" in caplog.text
