@@ -30,6 +30,7 @@ from opchain.runtime.errors import (
     CheckpointError,
     CheckpointInUseError,
     CorruptCheckpointError,
+    add_note,
     short_repr,
 )
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
@@ -110,6 +111,7 @@ class RunLease:
 
         Raises:
             CheckpointInUseError: A live run holds it, or another run has just taken it.
+            OSError: The directory can't be written. A note says so.
         """
         owner = _owner(storage)
         if owner is not None and _is_alive(storage, owner, now_ms(), lease_ms):
@@ -129,6 +131,13 @@ class RunLease:
             raise CheckpointInUseError(
                 f"{storage.url} was just taken by {winner}; stop that run first"
             ) from None
+        except OSError as error:
+            add_note(
+                error,
+                f"cannot write to execution.checkpointing.dir = {storage.url}: check that the directory can be "
+                "reached, and that this user may write there",
+            )
+            raise
         try:
             lease.renew()
         except BaseException:

@@ -51,6 +51,20 @@ def test_a_second_run_is_refused_and_the_error_names_the_first(
     lease.require()
 
 
+def test_the_error_about_a_directory_that_cannot_be_written_names_the_setting(
+    any_storage: CheckpointStorage, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str, data: bytes) -> None:
+        raise PermissionError(13, "Permission denied", name)
+
+    monkeypatch.setattr(any_storage, "publish", refuse)
+    with pytest.raises(PermissionError) as raised:
+        take(any_storage, clock)
+    assert raised.value.__notes__[0].startswith(
+        f"cannot write to execution.checkpointing.dir = {any_storage.url}: "
+    )
+
+
 def test_a_run_starts_at_once_after_a_closed_run(
     any_storage: CheckpointStorage, clock: Clock
 ) -> None:
