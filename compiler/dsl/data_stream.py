@@ -190,7 +190,12 @@ class DataStream(Stream[T]):
                 )
             if name.startswith("_j_"):
                 raise no_java_attribute(self, name)
-            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+            message = f"a {type(self).__name__} has no attribute {name!r}"
+            longer = [known for known in dir(type(self)) if known.endswith(f"_{name}")]
+            if longer and not longer[0].startswith("_"):
+                # Without the name, Python does not propose a similar one, such as _collected() for collect().
+                raise AttributeError(f"{message}; did you mean {' or '.join(longer)}?", name=None)
+            raise AttributeError(message)
 
     def map(
         self, func: MapFunction[T, R] | Callable[[T], R], output_type: DeclaredType = None

@@ -177,6 +177,17 @@ class _Windows(WindowDefinition[T, W]):
     _pass_through: ClassVar[WindowFunction[Any, Any, Any, Any] | AllWindowFunction[Any, Any, Any]]
     _is_all: ClassVar[bool]
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not hasattr(type(self._keyed_stream), name):
+                raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+            raise AttributeError(
+                f"{at_call(name)}: a {type(self).__name__} has no {name}(); call reduce(), aggregate(), "
+                f"apply() or process() first, which return a stream of results",
+                name=None,  # so Python does not propose a similar name
+            )
+
     def get_input_type(self) -> TypeInformation[Any]:
         """The declared type of the records; see `DataStream.get_type`."""
         return self._keyed_stream.get_type()

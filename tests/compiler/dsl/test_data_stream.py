@@ -165,6 +165,14 @@ def test_other_missing_names_are_plain_attribute_errors(numbers: DataStream[int]
         getattr(numbers, "keyBy")  # noqa: B009 - mypy knows that there is none
 
 
+def test_the_end_of_a_name_suggests_the_whole_name(numbers: DataStream[int]) -> None:
+    with pytest.raises(
+        AttributeError, match=r"'collect'; did you mean execute_and_collect\?$"
+    ) as raised:
+        numbers.collect()  # type: ignore[attr-defined]
+    assert raised.value.name is None  # otherwise Python adds a suggestion
+
+
 def test_watermarks_run_with_the_parallelism_of_their_input(numbers: DataStream[int]) -> None:
     stream = numbers.map(abs).set_parallelism(2).assign_timestamps_and_watermarks(STRATEGY)
     assert (stream.get_parallelism(), operator(stream).parallelism_configured) == (2, False)

@@ -92,6 +92,15 @@ def test_a_window_is_one_keyed_operator(
     )
 
 
+def test_a_window_without_a_function_says_what_to_call(
+    windowed: WindowedStream[int, int, Any],
+) -> None:
+    with pytest.raises(AttributeError, match=r"^print\(\) .* call reduce\(\), aggregate\(\)"):
+        windowed.print()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="a WindowedStream has no attribute 'nothing'"):
+        windowed.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
 @pytest.mark.parametrize("behind", [None, Whole(), WithContext()])
 def test_reduce_takes_an_optional_window_function(
     windowed: WindowedStream[int, int, Any], behind: Any
