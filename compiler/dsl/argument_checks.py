@@ -66,7 +66,9 @@ def checked_function(
     if isinstance(function, type) and issubclass(function, kinds):
         message += f": pass an object, {function.__name__}(...)"
     elif callable(function) and not isinstance(function, (type, Function)):
-        message += "; a plain callable does not fit here, write a class"
+        message += ": write a subclass, a function is not enough"
+    elif hasattr(function, "build"):
+        message += ": call build() first"
     raise TypeError(message)
 
 

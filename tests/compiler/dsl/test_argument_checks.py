@@ -15,7 +15,11 @@ from opchain.datastream import (
     ProcessFunction,
     StreamExecutionEnvironment,
 )
+from opchain.datastream.connectors.base import Source
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.errors import GraphError
+
+LINES = StreamFormat.text_line_format()
 
 
 class Double(MapFunction[int, int]):
@@ -108,7 +112,13 @@ def test_checked_function_accepts_compatible_parameters(function: Any, kind: Any
             False,
             "got the function lambda; it takes a ProcessFunction",
         ),
-        (abs, ProcessFunction, False, "a plain callable does not fit here, write a class"),
+        (abs, ProcessFunction, False, "it takes a ProcessFunction: write a subclass"),
+        (
+            FileSource.for_record_stream_format(LINES, "in"),
+            Source,
+            False,
+            r"Source: call build\(\) first",
+        ),
         (
             5,
             (ProcessFunction, KeyedProcessFunction),
