@@ -273,29 +273,32 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         Raises:
             GraphError: A group of that name is registered with other resources.
         """
-        from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-
-        call = "register_slot_sharing_group"
-        checked(slot_sharing_group, SlotSharingGroup, call, "the group")
-        if slot_sharing_group.get_cpu_cores() is None:
-            return self
-        name = slot_sharing_group.get_name()
-        known = self._slot_sharing_groups.setdefault(name, slot_sharing_group)
-        if known != slot_sharing_group:
-            raise GraphError(
-                f"{at_call(call)}: slot sharing group '{name}' is already registered with other "
-                f"resources: {known!r}, not {slot_sharing_group!r}; use one of the two"
-            )
+        self._register(slot_sharing_group, "register_slot_sharing_group")
         return self
 
     def slot_sharing_group_name(self, group: str | SlotSharingGroup) -> str:
         """The name of the group. A group with resources is registered."""
+        call = "slot_sharing_group"
         if isinstance(group, str):
             if not group:
-                raise ValueError(f"{at_call('slot_sharing_group')}: the group's name is empty")
+                raise ValueError(f"{at_call(call)}: the group's name is empty")
             return group
-        self.register_slot_sharing_group(group)
+        self._register(group, call)
         return group.get_name()
+
+    def _register(self, group: SlotSharingGroup, call: str) -> None:
+        from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+
+        checked(group, SlotSharingGroup, call, "the group")
+        if group.get_cpu_cores() is None:
+            return
+        name = group.get_name()
+        known = self._slot_sharing_groups.setdefault(name, group)
+        if known != group:
+            raise GraphError(
+                f"{at_call(call)}: slot sharing group '{name}' is already registered with other "
+                f"resources: {known!r}, not {group!r}; use one of the two"
+            )
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> Self:
         """Takes a checkpoint every `interval` milliseconds."""

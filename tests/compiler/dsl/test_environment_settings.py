@@ -189,6 +189,8 @@ def test_a_slot_sharing_group_is_registered_once(bare: StreamExecutionEnvironmen
     assert bare.slot_sharing_group_name("gpu") == bare.slot_sharing_group_name(group) == "gpu"
     with pytest.raises(GraphError, match="'gpu' is already registered with other resources"):
         bare.register_slot_sharing_group(other)
+    with pytest.raises(TypeError, match=r"^slot_sharing_group\(\) .* the group is 5 of type int"):
+        bare.slot_sharing_group_name(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
