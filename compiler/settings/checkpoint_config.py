@@ -136,7 +136,7 @@ class CheckpointConfig(OldCheckpointConfig):
         Raises:
             ValueError: The interval is less than 10.
         """
-        _require_at_least(_SHORTEST_MS, "set_checkpoint_interval", checkpoint_interval)
+        _require_millis(_SHORTEST_MS, "set_checkpoint_interval", checkpoint_interval)
         return self._write(options.INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
@@ -149,7 +149,7 @@ class CheckpointConfig(OldCheckpointConfig):
         Raises:
             ValueError: The timeout is less than 10.
         """
-        _require_at_least(_SHORTEST_MS, "set_checkpoint_timeout", checkpoint_timeout)
+        _require_millis(_SHORTEST_MS, "set_checkpoint_timeout", checkpoint_timeout)
         return self._write(options.TIMEOUT, Duration.of_millis(checkpoint_timeout))
 
     def get_min_pause_between_checkpoints(self) -> int:
@@ -164,7 +164,7 @@ class CheckpointConfig(OldCheckpointConfig):
         Raises:
             ValueError: The pause is negative.
         """
-        _require_at_least(0, "set_min_pause_between_checkpoints", min_pause_between_checkpoints)
+        _require_millis(0, "set_min_pause_between_checkpoints", min_pause_between_checkpoints)
         return self._write(options.MIN_PAUSE, Duration.of_millis(min_pause_between_checkpoints))
 
     def get_max_concurrent_checkpoints(self) -> int:
@@ -286,11 +286,17 @@ class CheckpointConfig(OldCheckpointConfig):
         return self
 
 
-def _require_at_least(least: int, call: str, number: object) -> None:
+def _require_millis(least: int, call: str, number: object) -> None:
+    _require_at_least(least, call, number, " of milliseconds", " ms")
+
+
+def _require_at_least(least: int, call: str, number: object, of: str = "", unit: str = "") -> None:
     if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"CheckpointConfig.{call}() takes a whole number, not {short_repr(number)}")
+        raise TypeError(
+            f"CheckpointConfig.{call}() takes a whole number{of}, not {short_repr(number)}"
+        )
     if number < least:
-        raise ValueError(f"CheckpointConfig.{call}({number}): it must be at least {least}")
+        raise ValueError(f"CheckpointConfig.{call}({number}): it must be at least {least}{unit}")
 
 
 def _require_enum(call: str, value: object, enum_class: type) -> None:
