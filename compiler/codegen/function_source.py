@@ -137,7 +137,7 @@ def definition_of(function: Any) -> Definition:
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())
     name = function.__name__
     if not all(map(_is_fixed, function.__defaults__ or ())):
-        raise Refused(f"'{name}' has a default that is no constant; pass the argument")
+        raise Refused(f"'{name}' has a default that is not a constant; pass the argument")
     code = function.__code__
     if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         raise Refused(f"'{name}' takes any number of arguments; name them")

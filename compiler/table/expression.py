@@ -548,7 +548,10 @@ class Expression:
 def _unit(unit: TimeIntervalUnit, call: str) -> str:
     name: str = checked(unit, TimeIntervalUnit, f"Expression.{call}", "the unit").name
     if "_" in name:
-        raise GraphError(f"{at_call(f'Expression.{call}')}: {name} is no unit of a part of a time")
+        raise GraphError(
+            f"{at_call(f'Expression.{call}')}: {name} is an interval of several units; pass one unit, such as "
+            f"TimeIntervalUnit.{name.split('_', maxsplit=1)[0]}"
+        )
     return name
 
 

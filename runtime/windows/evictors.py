@@ -38,7 +38,10 @@ class TimestampedValue(Generic[T]):
             ValueError: The element has no timestamp.
         """
         if self.timestamp is None:
-            raise ValueError(f"window element {short_repr(self.value)} has no timestamp")
+            raise ValueError(
+                f"window element {short_repr(self.value)} has no timestamp; check has_timestamp() first, or call "
+                "assign_timestamps_and_watermarks() before the window"
+            )
         return self.timestamp
 
     def has_timestamp(self) -> bool:

@@ -226,8 +226,8 @@ def make_client(
             for name, value in sorted(properties.items())
         )
         raise KafkaConnectorError(
-            f"{where}: the Kafka client refuses a property: {error_text(error)}. It was given {shown}; the names and "
-            "values are those of librdkafka's CONFIGURATION.md"
+            f"{where}: the Kafka client refuses a property: {error_text(error)}. It was given {shown}. "
+            "Correct it: names are those of Kafka's Java clients, or those of librdkafka's CONFIGURATION.md"
         ) from error
 
 

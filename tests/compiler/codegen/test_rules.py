@@ -1576,7 +1576,7 @@ def locked(value: int) -> int:
     ("function", "reason"),
     [
         (returns_early, "returns from within a loop (line {}); break, and return after the loop"),
-        (doubled, "has a default that is no constant; pass the argument"),
+        (doubled, "has a default that is not a constant; pass the argument"),
         (
             tries,
             "returns from the middle of a try (line {}); set a variable, and return after the try",
