@@ -341,7 +341,7 @@ def _no_job(file: ProgramFile, capture: Capture) -> str:
     if not capture.environments:
         return (
             f"{file} creates no StreamExecutionEnvironment and executes no job; "
-            "if a function builds the job, name it: FILE:build"
+            "if a function builds the job, name it: FILE:FUNCTION"
         )
     _, call_site = capture.environments[0]
     return (

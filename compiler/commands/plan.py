@@ -72,7 +72,9 @@ if TYPE_CHECKING:
 def plan(
     file: str, request: Request, stage: str, form: str | None, call_sites: bool, output: Path | None
 ) -> None:
-    """Prints the plan of FILE: a program, FILE:build, or a plan saved as JSON.
+    """Prints the plan of FILE: a program, or a plan saved as JSON.
+
+    FILE:FUNCTION calls FUNCTION(env) of the program, which adds the operators. -m MODULE instead of FILE takes a module.
 
     Each operator has a line with its name, its kind, its place in the program, and the state that its checkpoints have:
     keyed state, broadcast state, operator state, source position (how far a source has read), records in flight (of

@@ -53,7 +53,7 @@ DEFAULT_FOLDER = Path("dist")
 def package(output: Path) -> None:
     """Writes the installed opchain as a zip, for spark-submit --py-files dist/opchain.zip app.py.
 
-    Executors need nothing else of it. The same version gives the same bytes, whether it was installed from a
+    Executors need no other part of opchain. The same version gives the same bytes, whether it was installed from a
     wheel or as a checkout.
     """
     write_archive(output, zipped(opchain_sources(with_page=True)))

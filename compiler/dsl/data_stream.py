@@ -616,7 +616,7 @@ class DataStream(Stream[T]):
         return DataStreamSink(self._environment, transformation)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink[T]:
-        """Prints each record to the standard output of its executor.
+        """Prints each record to the standard output of the driver. On Spark, when the job or the epoch has ended.
 
         With several subtasks, each line starts with the number of the subtask, counted from 1: `3> text`. With an
         identifier it is `id:3> text`, or `id> text` for a single subtask.

@@ -394,7 +394,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
     ) -> None:
-        """Sets a requirements.txt, whose packages are installed on the executors.
+        """Sets a requirements.txt, whose packages are installed for tasks on this machine. A cluster refuses it.
 
         The optional folder holds downloaded packages, for executors without network.
         """
