@@ -272,6 +272,7 @@ MOST_LINES = 12
 
 _MESSAGE_LINES = 3
 _MOST_CHARACTERS = 500
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 def failure_lines(
@@ -288,17 +289,28 @@ def failure_lines(
         room: The most lines. The message, the causes and the notes take precedence over frames.
         causes: A line for each exception that led to the error.
     """
-    message = [
-        _cut(line) for line in f"{type_name(error)}: {text_of(error)}".splitlines() if line.strip()
-    ]
-    if len(message) > _MESSAGE_LINES:
-        message = [*message[: _MESSAGE_LINES - 1], "..."]
+    message = _shortened(f"{type_name(error)}: {text_of(error)}")
     notes = [_cut(" ".join(str(note).splitlines())) for note in getattr(error, "__notes__", ())]
     lines = [*message, *map(_cut, causes), *notes]
     frames = list(frames)
     while frames and len(lines) + len(frames[-1]) <= room:
         lines = [*map(_cut, frames.pop()), *lines]
     return lines
+
+
+def _shortened(message: str) -> list[str]:
+    """The first lines of a message. If it quotes a traceback, as of a Python worker: the first line, and the error."""
+    lines = [_cut(line) for line in message.splitlines() if line.strip()]
+    if len(lines) <= _MESSAGE_LINES:
+        return lines
+    if _TRACEBACK in lines:
+        last_frame = max(
+            number for number, line in enumerate(lines) if line[0] == " " or line == _TRACEBACK
+        )
+        quoted = lines[last_frame + 1 :][:_MESSAGE_LINES]
+        if quoted:
+            return [lines[0], *quoted]
+    return [*lines[: _MESSAGE_LINES - 1], "..."]
 
 
 def _cut(line: str) -> str:

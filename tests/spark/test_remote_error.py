@@ -217,6 +217,21 @@ def test_the_lines_of_a_failure_end_with_its_notes() -> None:
     assert failure_lines(error, frames, 1) == failure_lines(error, frames, 4)[2:]
 
 
+def test_the_lines_of_a_failure_have_the_error_of_a_quoted_traceback() -> None:
+    quoted = "".join(
+        f'Traceback (most recent call last):\n  File "there/{number}.py", line 5, in half\n    return inner(n)\n'
+        for number in range(3)
+    )
+    error = RuntimeError(f"from the Python worker:\n{quoted}ValueError: no\nin 'halve'\n")
+    assert failure_lines(error, []) == [
+        "RuntimeError: from the Python worker:",
+        "ValueError: no",
+        "in 'halve'",
+    ]
+    for cut_short in ("a\nb\nc\nd", f"a\nb\n{quoted}"):
+        assert failure_lines(RuntimeError(cut_short), []) == ["RuntimeError: a", "b", "..."]
+
+
 def test_ipython_shows_a_failure_in_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)  # another test may have imported it
     assert not hasattr(arrived(ValueError("no")), "_render_traceback_")
