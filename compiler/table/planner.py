@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
+from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table.calculation import Calculation, projected
 from opchain.compiler.table.connectors.row_types import row_type
@@ -71,11 +71,7 @@ class Planner:
             return self._constant(values_of(tree))
         if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
             left, right = self._by_streams(tree.left), self._by_streams(tree.right)
-            return (
-                None
-                if left is None or right is None
-                else self.union(left, right, at_call("sql_query"))
-            )
+            return None if left is None or right is None else self.union(left, right, _the_query())
         return self._select(tree) if is_scalar(tree) else None
 
     def _select(self, tree: Any) -> Table | None:
@@ -143,7 +139,7 @@ class Planner:
 
     def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
         """The result of VALUES, or of a SELECT without FROM."""
-        where = f"{at_call('sql_query')}: VALUES"
+        where = f"{_the_query()}: VALUES"
         first, *others = (len(row) for row in rows)
         for number, found in enumerate(others, 2):
             if found != first:
@@ -177,17 +173,17 @@ class Planner:
         part, instead = unbounded_part(tree)
         for each in filter(function_of, tree.walk()):
             raise UnsupportedFeatureError(
-                f"{at_call('sql_query')}: {part} with the function {each.name} is not supported, because it runs in Spark "
+                f"{_the_query()}: {part} with the function {each.name} is not supported, because it runs in Spark "
                 "SQL; call the function in a query with columns and WHERE only, and make that query a view"
             )
         for path, stream in streams.items():
             if never_ends(stream.transformation):
                 raise UnsupportedFeatureError(
-                    f"{at_call('sql_query')}: {part} over the unbounded table '{path}' is not supported: results would "
+                    f"{_the_query()}: {part} over the unbounded table '{path}' is not supported: results would "
                     f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
                     "DataStream API"
                 )
-        runs = f"{at_call('sql_query')}: {part} runs in Spark SQL"
+        runs = f"{_the_query()}: {part} runs in Spark SQL"
         if read_settings(self._tables.stream_environment.get_configuration()).target == "local":
             raise UnsupportedFeatureError(
                 f"{runs}, and this job runs in process (execution.target = local); run it on Spark, or use {instead} of "
@@ -213,10 +209,10 @@ class Planner:
                 table.set("this", parsed(names[path_of(table)], "a name").this)
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
         if not frames:
-            raise UnsupportedFeatureError(f"{at_call('sql_query')}: the query reads no table")
+            raise UnsupportedFeatureError(f"{_the_query()}: the query reads no table")
         session = next(iter(frames.values())).sparkSession
         schema = {names[path]: spark_types(self._tables.from_path(path).columns) for path in frames}
-        text = for_spark(renamed, schema, at_call("sql_query")).sql(dialect="spark")
+        text = for_spark(renamed, schema, _the_query()).sql(dialect="spark")
         with _set(session, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
             frame = session.sql(text)
         stream = self._tables.stream_environment.from_dataframe(frame, source_name="Spark SQL")
@@ -243,6 +239,11 @@ def _set(session: SparkSession, key: str, value: str) -> Iterator[None]:
         yield
     finally:
         session.conf.set(key, before or "")
+
+
+def _the_query() -> str:
+    """The query as messages name it, with the user's line."""
+    return f"the query ({user_call_site()})"
 
 
 def _type_of_values(values: Sequence[Typed], where: str, name: str) -> DataType:

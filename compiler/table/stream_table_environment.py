@@ -210,9 +210,9 @@ class StreamTableEnvironment(TableEnvironment):
         if table is None:
             known = ", ".join(map(repr, sorted(self._tables))) or "none"
             close = get_close_matches(path, sorted(self._tables), n=1)
-            meant = f"; did you mean '{close[0]}'?" if close else ""
+            meant = f"did you mean '{close[0]}'? There" if close else "there"
             raise GraphError(
-                f"there is no table '{path}' ({user_call_site()}){meant}; there are: {known}"
+                f"there is no table '{path}' ({user_call_site()}); {meant} are: {known}"
             )
         return table
 
