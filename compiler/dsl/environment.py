@@ -93,7 +93,7 @@ def _records(collection: Any, record_type: TypeInformation[Any] | None, call: st
         records = list(collection)
     except TypeError as error:
         raise TypeError(
-            f"{at_call(call)}: {collection!r} is not a collection of records"
+            f"{at_call(call)}: {collection!r} is not a collection of records; pass a list"
         ) from error
     if record_type is None:
         return records

@@ -305,11 +305,13 @@ def _calculation_of(
 
 
 def _named_fields(
-    call: str, expressions: Sequence[Expression], columns: Sequence[Column], first: int = 0
+    call: str, expressions: Sequence[Expression | str], columns: Sequence[Column], first: int = 0
 ) -> list[tuple[str, Any]]:
     """The names and trees of the columns that expressions give. A computed column is `_c` and its place, from `first`."""
     found: list[tuple[str, Any]] = []
     for each in expressions:
+        if isinstance(each, str):
+            raise TypeError(f"{at_call(call)}: {each!r} is a str; pass col({each!r})")
         tree = checked(each, Expression, call, "the column").tree
         if tree.is_star:
             found += [(name, Expression.of_column(name).tree) for name, _ in columns]

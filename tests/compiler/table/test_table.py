@@ -39,6 +39,11 @@ def test_columns_are_attributes_of_a_table_and_other_names_are_not(table: Table)
         _ = table.m
 
 
+def test_a_column_is_an_expression_and_not_its_name(table: Table) -> None:
+    with pytest.raises(TypeError, match=r"^Table.select\(\) .*: 'n' is a str; pass col\('n'\)$"):
+        table.select("n")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("method", ["join", "order_by", "group_by"])
 def test_unsupported_methods_of_a_table_are_refused_by_name(method: str, table: Table) -> None:
     with pytest.raises(
