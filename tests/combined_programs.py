@@ -11,6 +11,7 @@ from itertools import product
 from textwrap import indent
 
 HEAD = """
+import json
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,6 +75,11 @@ SOURCES = {
         "v[1]",
     ),
     "dicts": ("env.from_sequence(0, 9).map(lambda x: {'k': x % 3, 'n': x})", "v['k']", "v['n']"),
+    "JSON": (
+        """env.from_sequence(0, 9).map(lambda x: json.dumps({'k': x % 3, 'n': x, 'more': [x]})).map(json.loads)""",
+        "v['k']",
+        "v['n']",
+    ),
     "Rows": ("env.from_sequence(0, 9).map(lambda x: Row(k=x % 3, n=x))", "v['k']", "v.n"),
     "declared Rows": ("env.from_sequence(0, 9).map(lambda x: Row(x % 3, x), ROWS)", "v.k", "v[1]"),
     "Rows of a collection": (
