@@ -454,10 +454,15 @@ class Compiler:
         return Typed(f"negate({typed.text})", typed.data_type)
 
     def _and(self, tree: Any) -> Typed:
-        return self._call("and_", BOOLEAN, tree.left, tree.right)
+        return self._connected("and_", tree)
 
     def _or(self, tree: Any) -> Typed:
-        return self._call("or_", BOOLEAN, tree.left, tree.right)
+        return self._connected("or_", tree)
+
+    def _connected(self, function: str, tree: Any) -> Typed:
+        """The right condition is a function, which is only called if the left one does not decide the result."""
+        left, right = self.compile(tree.left), self.compile(tree.right)
+        return Typed(f"{function}({left.text}, lambda: {right.text})", BOOLEAN)
 
     def _not(self, tree: Any) -> Typed:
         return self._call("not_", BOOLEAN, tree.this)
@@ -480,7 +485,7 @@ class Compiler:
 
     def _between(self, tree: Any) -> Typed:
         value, low, high = self._comparable(*(tree.args[each] for each in ("this", "low", "high")))
-        return Typed(f"and_(at_least({value}, {low}), at_most({value}, {high}))", BOOLEAN)
+        return Typed(f"and_(at_least({value}, {low}), lambda: at_most({value}, {high}))", BOOLEAN)
 
     def _escape(self, tree: Any) -> Typed:
         return self._like(tree.this, tree.expression)

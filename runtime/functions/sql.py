@@ -194,20 +194,26 @@ def _modulo(a: Any, b: Any) -> Any:
     return rest if a >= 0 else -rest
 
 
-def _and(*values: Any) -> Any:
-    if False in values:
+def _and(left: Any, right: Callable[[], Any]) -> Any:
+    if left is False:
         return False
-    return None if None in values else True
+    other = right()
+    return None if left is None and other is not False else other
 
 
-def _or(*values: Any) -> Any:
-    if True in values:
+def _or(left: Any, right: Callable[[], Any]) -> Any:
+    if left is True:
         return True
-    return None if None in values else False
+    other = right()
+    return None if left is None and other is not True else other
 
 
 def _in(value: Any, *choices: Any) -> Any:
-    return None if value is None else _or(*(None if it is None else value == it for it in choices))
+    if value is None:
+        return None
+    if value in choices:
+        return True
+    return None if None in choices else False
 
 
 @lru_cache(maxsize=256)
