@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.table.data_types import (
@@ -94,7 +95,16 @@ def sqlglot() -> Any:
     dtype = imported("sqlglot.expressions", "sql", "SQL").DataType.Type
     times = dict.fromkeys((dtype.TIMESTAMP, dtype.TIME), _literal_of_time)
     literals = {**parser.TYPE_LITERAL_PARSERS, **times}
-    parts = {"FUNCTIONS": functions, "TYPE_LITERAL_PARSERS": literals}
+    without_parentheses = {
+        **parser.NO_PAREN_FUNCTIONS,
+        tokens.TokenType.LOCALTIME: library.exp.Localtime,
+        tokens.TokenType.LOCALTIMESTAMP: library.exp.Localtimestamp,
+    }
+    parts = {
+        "FUNCTIONS": functions,
+        "NO_PAREN_FUNCTIONS": without_parentheses,
+        "TYPE_LITERAL_PARSERS": literals,
+    }
     parser = type("Parser", (parser,), parts)
     type("Flink", (dialect,), {"Tokenizer": tokenizer, "Parser": parser})
     return library
@@ -428,12 +438,15 @@ class Compiler:
 
     def _interval(self, tree: Any) -> Typed:
         unit = str(tree.unit).upper().rstrip("S")
+        try:
+            count = Decimal(tree.this.name)
+        except InvalidOperation:
+            raise self._unsupported(tree.sql(dialect="flink")) from None
         if unit in _UNIT_MONTHS:
-            months = int(tree.this.name) * _UNIT_MONTHS[unit]
-            return Typed(f"months({months})", DataType("INTERVAL"))
+            return Typed(f"months({int(count * _UNIT_MONTHS[unit])})", DataType("INTERVAL"))
         if unit not in _UNIT_MS:
             raise self._unsupported(tree.sql(dialect="flink"))
-        return Typed(f"milliseconds({int(tree.this.name) * _UNIT_MS[unit]})", DataType("INTERVAL"))
+        return Typed(f"milliseconds({int(count * _UNIT_MS[unit])})", DataType("INTERVAL"))
 
     def _arithmetic(self, tree: Any, function: str) -> Typed:
         left, right = self.compile(tree.left), self.compile(tree.right)
@@ -485,7 +498,13 @@ class Compiler:
 
     def _between(self, tree: Any) -> Typed:
         value, low, high = self._comparable(*(tree.args[each] for each in ("this", "low", "high")))
-        return Typed(f"and_(at_least({value}, {low}), lambda: at_most({value}, {high}))", BOOLEAN)
+        text, reverse = (
+            f"and_(at_least({value}, {one}), lambda: at_most({value}, {other}))"
+            for one, other in ((low, high), (high, low))
+        )
+        return Typed(
+            f"or_({text}, lambda: {reverse})" if tree.args.get("symmetric") else text, BOOLEAN
+        )
 
     def _escape(self, tree: Any) -> Typed:
         return self._like(tree.this, tree.expression)
@@ -767,7 +786,7 @@ def _common(left: DataType, right: DataType) -> DataType | None:
         widest = max(left.name, right.name, key=_NUMBERS.index)
         return data_type_of(widest)
     for time, interval in ((left, right), (right, left)):
-        if time.name in _TIMES[1:] and interval.name == "INTERVAL":
+        if time.name in _TIMES and interval.name == "INTERVAL":
             return time
     return None
 
@@ -829,6 +848,8 @@ _NODES: dict[str, tuple[str, Sequence[str], DataType | None]] = {
     "ArrayContains": ("array_contains", _TWO, BOOLEAN),
     "CurrentTimestamp": ("now", (), DataTypes.TIMESTAMP_LTZ(3)),
     "Localtimestamp": ("local_now", (), DataTypes.TIMESTAMP(3)),
+    "CurrentTime": ("time_of_day", (), DataTypes.TIME()),
+    "Localtime": ("time_of_day", (), DataTypes.TIME()),
     "CurrentDate": ("today", (), DataTypes.DATE()),
     "Uuid": ("uuid", (), STRING),
     "Rand": ("rand", (), _DOUBLE),

@@ -201,6 +201,8 @@ def selected(tree: Any, columns: Sequence[str]) -> list[tuple[str, Any]]:
 _WITHOUT_PARENTHESES = {
     "CurrentDate": "CURRENT_DATE",
     "CurrentTimestamp": "CURRENT_TIMESTAMP",
+    "CurrentTime": "CURRENT_TIME",
+    "Localtime": "LOCALTIME",
     "Localtimestamp": "LOCALTIMESTAMP",
 }
 """Functions that are called without parentheses. Their columns have their names."""

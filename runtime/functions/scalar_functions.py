@@ -13,7 +13,7 @@ import math
 import random
 import re
 import uuid
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import ROUND_DOWN, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,18 @@ class Months:
         return value + Months(-self.count)
 
 
+def _on_first_day(value: time) -> datetime:
+    return datetime.combine(date.min, value)
+
+
+def moved(value: time, interval: timedelta) -> time:
+    """A TIME and an interval. After midnight, the clock begins again."""
+    return (_on_first_day(value) + interval % timedelta(1)).time()
+
+
 def _added(unit: str, count: int, value: Any) -> Any:
+    if isinstance(value, time):
+        return moved(value, timedelta(seconds=count * _SECONDS_OF[unit]))
     if unit in _MONTHS_OF:
         return value + Months(count * _MONTHS_OF[unit])
     if unit in ("SECOND", "MINUTE", "HOUR") and not isinstance(value, datetime):
@@ -70,6 +81,8 @@ def _difference(unit: str, first: Any, last: Any) -> int:
 
 
 def _floor_of_time(unit: str, value: Any) -> Any:
+    if isinstance(value, time):
+        return _floor_of_time(unit, _on_first_day(value)).time()
     if not isinstance(value, datetime):
         floor = _floor_of_time(unit, _as_moment(value))
         return floor.date()
@@ -345,10 +358,9 @@ STRICT: dict[str, Callable[..., Any]] = {
     "least": min,
     "cardinality": len,
     "element": _element,
-    "array_contains": lambda values, value: value in values,
     "json_value": _json_value,
     "json_query": _json_query,
-    "json_exists": lambda text, path: _found(text, path) is not _MISSING,
+    "json_exists": lambda text, path: _found(text, path) not in (_MISSING, None),
 }
 """Functions that return NULL if an argument is NULL."""
 
@@ -360,11 +372,13 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "distinct": lambda a, b: not (a is None and b is None) and (a is None or b is None or a != b),
     "now": lambda: _milliseconds_of(datetime.now(timezone.utc)),
     "local_now": lambda: _milliseconds_of(datetime.now(timezone.utc).replace(tzinfo=None)),
+    "time_of_day": lambda: datetime.now(timezone.utc).time().replace(microsecond=0),
     "today": lambda: datetime.now(timezone.utc).date(),
     "unix_now": lambda: int(datetime.now(timezone.utc).timestamp()),
     "uuid": lambda: str(uuid.uuid4()),
     "rand": random.random,
     "array": lambda *values: list(values),
+    "array_contains": lambda values, value: None if values is None else value in values,
     "map_of": lambda *values: dict(zip(values[::2], values[1::2], strict=True)),
 }
 """Functions that decide about NULL themselves."""

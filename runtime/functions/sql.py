@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.configuration.text import to_text
 from opchain.runtime.functions.date_patterns import date_pattern
 from opchain.runtime.functions.process_functions import ProcessFunction
-from opchain.runtime.functions.scalar_functions import OTHERS, PARTS, STRICT
+from opchain.runtime.functions.scalar_functions import OTHERS, PARTS, STRICT, moved
 from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.types.row import Row
 
@@ -234,14 +234,14 @@ def _like(value: str, pattern: str, escape: str | None = None) -> bool:
     return _pattern(pattern, escape).fullmatch(value) is not None
 
 
-def _substring(text: str, start: int, length: int | None = None) -> str:
-    if start < 0:
-        start = len(text) + start + 1
-    start = start or 1
-    first = max(0, start - 1)
-    if length is None:
-        return text[first:]
-    return text[first : max(first, start - 1 + length)]
+def _substring(text: str, start: int, length: int | None = None) -> str | None:
+    """A negative start counts from the end. As in Flink, a start before the text gives an empty text."""
+    if length is not None and length < 0:
+        return None
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    if first < 0:
+        return ""
+    return text[first:] if length is None else text[first : first + length]
 
 
 def _round(value: Any, digits: int = 0) -> Any:
@@ -483,6 +483,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "multiply": _arithmetic(operator.mul, _EXACT.multiply),
     "divide": _strict(_divide),
     "modulo": _strict(_modulo),
+    "moved": _strict(moved),
     "negate": _strict(lambda a: _EXACT.minus(a) if isinstance(a, Decimal) else -a),
     "wrapped": _strict(_wrapped),
     "equal": _comparison(operator.eq),

@@ -49,7 +49,7 @@ AT = datetime(2020, 5, 6, 7, 8, 9, 10_000)  # noqa: DTZ001 - TIMESTAMP has no zo
         ("json_value", ("no json", "$.a"), None),
         ("json_query", ('{"a": [1, {"b": "é"}]}', "lax $.a"), '[1,{"b":"é"}]'),
         ("json_query", ('{"a": 1}', "$.a"), None),
-        ("json_exists", ('{"a": null}', "$.a"), True),
+        ("json_exists", ('{"a": null}', "$.a"), False),
         ("json_exists", ("{}", "$.a"), False),
         ("is_json", ("{", "VALUE"), False),
         ("distinct", (None, None), False),
