@@ -457,8 +457,14 @@ class Compiler:
                 "CAST one of them"
             )
         text = f"{function}({left.text}, {right.text})"
+        if data_type.name == "TIME":
+            time, interval = (left, right) if left.data_type.name == "TIME" else (right, left)
+            of = interval.text if function == "add" else f"negate({interval.text})"
+            return Typed(f"moved({time.text}, {of})", data_type)
         if data_type.name == "DECIMAL":
             return _as_decimal(text, _decimal_of(function, left.data_type, right.data_type))
+        if data_type.name == "FLOAT":
+            text = f"as_float({text})"
         bits = _BITS.get(data_type.name)
         return Typed(text if bits is None else f"wrapped({text}, {bits})", data_type)
 
@@ -697,6 +703,8 @@ def _as_decimal(text: str, data_type: DataType) -> Typed:
 
 def _text_of(value: Typed, data_type: DataType) -> str:
     text = f"as_text({value.text})"
+    if value.data_type.name == "FLOAT":
+        text = f"text_of_float({value.text})"
     if value.data_type.name == "BYTES":
         text = f"text_of_bytes({value.text})"
     if value.data_type.name.startswith("TIMESTAMP"):
@@ -887,7 +895,8 @@ _FUNCTIONS = {
     "BTRIM": ("trim", STRING),
 }
 _CASTS = {
-    **dict.fromkeys(("FLOAT", "DOUBLE"), "as_double"),
+    "FLOAT": "as_float",
+    "DOUBLE": "as_double",
     "BOOLEAN": "as_boolean",
     "TIMESTAMP": "as_timestamp",
     "TIMESTAMP_LTZ": "as_instant",

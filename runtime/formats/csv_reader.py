@@ -31,7 +31,6 @@ from opchain.runtime.formats.text_lines import (
 )
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
 from opchain.runtime.records.columns import Columns
-from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import double_text, float_text
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.row import Row
@@ -314,10 +313,6 @@ def _reader_of(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
     read = text_reader(kind)
     if read is not None and isinstance(kind, BigDecimalTypeInfo):
         return lambda text: _in_scale(read(text), kind)
-    if read is not None and _kind_of(kind) is BasicType.FLOAT:
-        to_float32 = coder_converter(kind)
-        assert to_float32 is not None
-        return lambda text: to_float32(read(text))
     return read
 
 

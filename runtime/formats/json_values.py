@@ -21,6 +21,8 @@ from opchain.runtime.formats.text_values import (
     text_writer,
 )
 from opchain.runtime.records.columns import Columns
+from opchain.runtime.types.coders import shortest_float
+from opchain.runtime.types.collection_values import to_float32
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -110,7 +112,9 @@ def _writer(kind: TypeInformation[Any]) -> Callable[[Any], str]:
     text_of = text_writer(kind)
     if text_of is None:
         raise UnsupportedFeatureError(f"JSON does not support {kind!r}; choose another type")
-    if basic in (BasicType.FLOAT, BasicType.DOUBLE):
+    if basic is BasicType.FLOAT:
+        return lambda value: _float_text(shortest_float(to_float32(value)))
+    if basic is BasicType.DOUBLE:
         return _float_text
     if basic in INTEGER_BITS or basic in (BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.BOOLEAN):
         return text_of
@@ -148,7 +152,6 @@ _AS_THEY_ARE: dict[BasicType, Callable[[Column], bool]] = {
     BasicType.STRING: _only(str),
     BasicType.CHAR: _only(str),
     BasicType.BIG_INT: _only(int),
-    BasicType.FLOAT: _only(float),
     BasicType.DOUBLE: _only(float),
     BasicType.BIG_DEC: _only(Decimal),
     BasicType.BOOLEAN: _only(bool),
@@ -181,7 +184,7 @@ _OF_CONTAINER: dict[BasicType, Callable[[Any], Any]] = {
 _OF_NUMBER: dict[BasicType, Callable[[Any], Any]] = {
     **{kind: _whole_of(bits) for kind, bits in INTEGER_BITS.items()},
     BasicType.BIG_INT: _whole,
-    BasicType.FLOAT: float,
+    BasicType.FLOAT: lambda value: to_float32(float(value)),
     BasicType.DOUBLE: float,
     BasicType.BIG_DEC: lambda value: Decimal(str(value)),
     BasicType.STRING: str,

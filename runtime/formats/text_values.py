@@ -13,6 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.formats.row_values import instant_of, moment_of
+from opchain.runtime.types.collection_values import to_float32
 from opchain.runtime.types.container_types import PrimitiveArrayTypeInfo
 from opchain.runtime.types.record_types import PickledBytesTypeInfo
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
@@ -144,7 +145,7 @@ def _in_time(parse: Callable[[str], T], text: str) -> T:
 _READERS: dict[BasicType, Callable[[str], Any]] = {
     **{kind: _integer_of(bits) for kind, bits in INTEGER_BITS.items()},
     BasicType.BIG_INT: _integer,
-    BasicType.FLOAT: _float,
+    BasicType.FLOAT: lambda text: to_float32(_float(text)),
     BasicType.DOUBLE: _float,
     BasicType.BIG_DEC: _decimal,
     BasicType.BOOLEAN: _boolean,

@@ -19,6 +19,8 @@ from opchain.runtime.functions.date_patterns import date_pattern
 from opchain.runtime.functions.process_functions import ProcessFunction
 from opchain.runtime.functions.scalar_functions import OTHERS, PARTS, STRICT, moved
 from opchain.runtime.time import MIN_LONG_VALUE
+from opchain.runtime.types.collection_values import to_float32
+from opchain.runtime.types.printed_form import float_text
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -528,6 +530,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "attempted": _attempted,
     "not_null": _not_null,
     "as_text": _strict(_as_text),
+    "text_of_float": _strict(float_text),
     "as_char": _strict(_as_char),
     "format_timestamp": _strict(_format_timestamp),
     "timestamp_as_text": _strict(_timestamp_as_text),
@@ -535,6 +538,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "as_boolean": _strict(_as_boolean),
     "as_integer": _strict(_as_integer),
     "as_double": _strict(float),
+    "as_float": _strict(lambda value: to_float32(float(value))),
     "as_decimal": _strict(_as_decimal),
     "as_timestamp": _strict(_as_timestamp),
     "as_instant": _strict(_as_instant),

@@ -91,7 +91,7 @@ def collected_converter(record_type: TypeInformation[Any] | None) -> Converter |
         record_type = record_type.type_info
     convert: Converter | None = None
     if isinstance(record_type, BasicTypeInfo) and record_type.basic_type is BasicType.FLOAT:
-        convert = _shortest_float
+        convert = shortest_float
     elif isinstance(record_type, (RowTypeInfo, TupleTypeInfo)):
         convert = _collected_fields(record_type.field_types)
     elif isinstance(record_type, MapTypeInfo):
@@ -103,7 +103,8 @@ def collected_converter(record_type: TypeInformation[Any] | None) -> Converter |
     return convert
 
 
-def _shortest_float(value: Any) -> Any:
+def shortest_float(value: Any) -> Any:
+    """The float with the fewest digits that is the same 32-bit float."""
     return float(float_text(value)) if isinstance(value, float) and isfinite(value) else value
 
 

@@ -61,7 +61,7 @@ def _to_float(value: Any) -> Any:
     return float(value)
 
 
-def _to_float32(value: Any) -> Any:
+def to_float32(value: Any) -> Any:
     """Converts to the nearest 32-bit float. Values out of range become infinity, as in Java."""
     if value is None:
         return None
@@ -142,7 +142,7 @@ _OF_BASIC_TYPE: dict[BasicType, Converter] = {
     BasicType.SHORT: _unless_none(integer_converter("SHORT", 16, _whole_number)),
     BasicType.INT: _unless_none(integer_converter("INT", 32, _whole_number)),
     BasicType.LONG: _unless_none(integer_converter("LONG", 64, _whole_number)),
-    BasicType.FLOAT: _to_float32,
+    BasicType.FLOAT: to_float32,
     BasicType.DOUBLE: _to_float,
     BasicType.BOOLEAN: _to_boolean,
     BasicType.STRING: _to_string,

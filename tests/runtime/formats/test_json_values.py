@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -103,3 +104,10 @@ def test_a_decimal_with_a_huge_exponent_is_malformed() -> None:
         with pytest.raises(ValueError, match=r"1E\+99999 has more than 4300 digits"):
             from_json(kind)([Decimal("1e99999")])
     assert from_json(Types.BIG_INT())([Decimal("1e30")]) == [10**30]
+
+
+def test_a_float_has_32_bits_and_is_written_with_the_digits_that_identify_it() -> None:
+    read, write = from_json(Types.FLOAT()), to_json(Types.FLOAT())
+    values = read([0.1, "0.2", 3, 1e300, None])
+    assert values == [0.10000000149011612, 0.20000000298023224, 3.0, math.inf, None]
+    assert write(values) == ["0.1", "0.2", "3.0", '"Infinity"', "null"]
