@@ -43,8 +43,9 @@ _UNIT_MS = {
     "MINUTE": 60_000,
     "HOUR": 3_600_000,
     "DAY": 86_400_000,
+    "WEEK": 604_800_000,
 }
-_UNIT_MONTHS = {"MONTH": 1, "YEAR": 12}
+_UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _INT_LIMIT = 2**31
 _NOT_READ = {
     "TUMBLE": "key_by(...).window(TumblingEventTimeWindows.of(...))",
@@ -314,7 +315,7 @@ class Compiler:
 
     def _timestampdiff(self, trees: Sequence[Any]) -> Typed:
         unit, first, last = self._unit(trees[0]), *map(self.compile, trees[1:])
-        return Typed(f"timestamp_diff({unit!r}, {first.text}, {last.text})", INT)
+        return Typed(f"wrapped(timestamp_diff({unit!r}, {first.text}, {last.text}), 32)", INT)
 
     def _unsupported(self, text: str) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(
@@ -427,7 +428,7 @@ class Compiler:
         if "e" in text.lower():
             return Typed(repr(float(text)), DataTypes.DOUBLE())
         whole, _, fraction = text.partition(".")
-        digits = max(1, len(whole.lstrip("0")) + len(fraction))
+        digits = max(1, len(whole.lstrip("0"))) + len(fraction)
         return Typed(f"decimal({text!r})", DataTypes.DECIMAL(digits, len(fraction)))
 
     def _null(self, _: Any) -> Typed:
@@ -561,24 +562,39 @@ class Compiler:
         return self._call("replace", STRING, tree.this, tree.expression, tree.args["replacement"])
 
     def _floor(self, tree: Any) -> Typed:
-        if tree.args.get("to") is not None:
-            return self._of_time("floor", tree)
-        return self._call("floor_", self.compile(tree.this).data_type, tree.this)
+        return self._integral("floor", tree)
 
     def _ceil(self, tree: Any) -> Typed:
+        return self._integral("ceil", tree)
+
+    def _integral(self, function: str, tree: Any) -> Typed:
         if tree.args.get("to") is not None:
-            return self._of_time("ceil", tree)
-        return self._call("ceil_", self.compile(tree.this).data_type, tree.this)
+            return self._of_time(function, tree)
+        value = self.compile(tree.this)
+        found = value._replace(text=f"{function}_({value.text})")
+        if value.data_type.name != "DECIMAL":
+            return found
+        return _as_decimal(found.text, DataTypes.DECIMAL(value.data_type.parameters[0], 0))
 
     def _initcap(self, tree: Any) -> Typed:
         return self._call("initcap", STRING, tree.this)
 
     def _round(self, tree: Any) -> Typed:
+        return self._to_digits("round_", tree)
+
+    def _trunc(self, tree: Any) -> Typed:
+        return self._to_digits("truncate", tree)
+
+    def _to_digits(self, function: str, tree: Any) -> Typed:
         decimals = tree.args.get("decimals")
         of = self.compile(tree.this).data_type
-        rounded = self._call("round_", of, tree.this, *([] if decimals is None else [decimals]))
+        found = self._call(function, of, tree.this, *([] if decimals is None else [decimals]))
+        if of.name == "DECIMAL":
+            digits = "0" if decimals is None else decimals.sql(dialect="flink")
+            is_known = re.fullmatch(r"-?\d+", digits) is not None
+            return _as_decimal(found.text, _of_digits(of, int(digits))) if is_known else found
         bits = _BITS.get(of.name)
-        return rounded if bits is None else Typed(f"wrapped({rounded.text}, {bits})", of)
+        return found if bits is None else Typed(f"wrapped({found.text}, {bits})", of)
 
     def _extract(self, tree: Any) -> Typed:
         part = tree.this.name.upper()
@@ -762,6 +778,15 @@ def _digits(of: DataType) -> tuple[int, int]:
     return {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}[of.name], 0
 
 
+def _of_digits(of: DataType, digits: int) -> DataType:
+    """The type of a DECIMAL rounded to some digits. Flink: LogicalTypeMerging.findRoundDecimalType."""
+    precision, scale = of.parameters
+    if digits >= scale:
+        return of
+    kept = max(0, digits)
+    return DataTypes.DECIMAL(min(_MOST_DIGITS, 1 + precision - scale + kept), kept)
+
+
 def _decimal_of(function: str, left: DataType, right: DataType) -> DataType:
     """The type of a result. Flink: LogicalTypeMerging."""
     (p1, s1), (p2, s2) = _digits(left), _digits(right)
@@ -832,7 +857,6 @@ _NODES: dict[str, tuple[str, Sequence[str], DataType | None]] = {
     "EndsWith": ("ends_with", _TWO, BOOLEAN),
     "SimilarTo": ("similar_to", _TWO, BOOLEAN),
     "Sign": ("sign", _ONE, None),
-    "Trunc": ("truncate", ("this", "decimals"), None),
     "Pow": ("power", _TWO, _DOUBLE),
     "Log": ("log", _TWO, _DOUBLE),
     "Ln": ("log", _ONE, _DOUBLE),

@@ -64,20 +64,22 @@ def _added(unit: str, count: int, value: Any) -> Any:
 def _as_moment(value: Any) -> datetime:
     if isinstance(value, datetime):
         return value.replace(tzinfo=None)
+    if isinstance(value, time):
+        return _on_first_day(value)
     return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a DATE has no zone
 
 
 def _difference(unit: str, first: Any, last: Any) -> int:
     """The number of whole units from the first to the last."""
     first, last = _as_moment(first), _as_moment(last)
+    if first > last:
+        return -_difference(unit, last, first)
     if unit not in _MONTHS_OF:
-        return int((last - first) / timedelta(seconds=_SECONDS_OF[unit]))
+        return int((last - first) // timedelta(seconds=_SECONDS_OF[unit]))
     months = (last.year - first.year) * 12 + last.month - first.month
-    if months > 0 and first + Months(months) > last:
+    if first + Months(months) > last:
         months -= 1
-    elif months < 0 and first + Months(months) < last:
-        months += 1
-    return int(months / _MONTHS_OF[unit])
+    return int(months // _MONTHS_OF[unit])
 
 
 def _floor_of_time(unit: str, value: Any) -> Any:
@@ -115,7 +117,7 @@ def _pad(text: str, length: int, pad: str, *, is_left: bool) -> str | None:
 
 
 def _position(text: str, part: str, start: int = 1) -> int:
-    return 0 if start < 1 else text.find(part, start - 1) + 1
+    return text.find(part, max(0, start - 1)) + 1
 
 
 def _initcap(text: str) -> str:
@@ -167,6 +169,8 @@ def _truncate(value: Any, digits: int = 0) -> Any:
 
 
 def _sign(value: Any) -> Any:
+    if value != value:  # noqa: PLR0124 - NaN
+        return value
     sign = (value > 0) - (value < 0)
     if isinstance(value, Decimal):
         return Decimal(sign).quantize(value)
@@ -181,7 +185,7 @@ def _real(function: Callable[..., float]) -> Callable[..., float]:
             return float(function(*map(float, values)))
         except ValueError:
             return math.nan
-        except OverflowError:
+        except (OverflowError, ZeroDivisionError):
             return math.inf
 
     return call
@@ -259,7 +263,7 @@ _MISSING = object()
 
 def _found(text: str, path: str) -> Any:
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_float=Decimal)
     except ValueError:
         return _MISSING
     for step in steps_of(path):
@@ -285,9 +289,17 @@ def _json_value(text: str, path: str) -> str | None:
 
 def _json_query(text: str, path: str) -> str | None:
     found = _found(text, path)
-    if not isinstance(found, (dict, list)):
-        return None
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return _json_text(found) if isinstance(found, (dict, list)) else None
+
+
+def _json_text(value: Any) -> str:
+    """The JSON of a value. Numbers keep their digits: json.dumps() refuses decimals."""
+    if isinstance(value, dict):
+        entries = (f"{_json_text(name)}:{_json_text(each)}" for name, each in value.items())
+        return f"{{{','.join(entries)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_json_text, value))}]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
 _JSON_KINDS: dict[str, Any] = {

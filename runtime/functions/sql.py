@@ -10,9 +10,10 @@ import math
 import operator
 import re
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from opchain.runtime.configuration.text import to_text
 from opchain.runtime.functions.date_patterns import date_pattern
@@ -257,6 +258,11 @@ def _round(value: Any, digits: int = 0) -> Any:
     return type(value)(rounded) + 0
 
 
+def _integral(rounded: Callable[[Any], int], value: Any) -> Any:
+    is_special = isinstance(value, float) and not math.isfinite(value)
+    return value if is_special else type(value)(rounded(value))
+
+
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).upper()
@@ -291,6 +297,9 @@ def _format_timestamp(value: datetime, separator: str, is_instant: bool) -> str:
     return f"{text}Z" if is_instant else text
 
 
+_ONE_DIGIT = re.compile(r"(?<=[-: ])(?=\d(?!\d))")
+
+
 def timestamp_of(text: str) -> datetime:
     """Parses a TIMESTAMP without time zone, in SQL or ISO format.
 
@@ -298,7 +307,8 @@ def timestamp_of(text: str) -> datetime:
         ValueError: The text has neither format.
     """
     head, point, fraction = text.strip().rstrip("Z").partition(".")
-    found = datetime.fromisoformat(head)  # without a time zone, like TIMESTAMP
+    # Without a time zone, like TIMESTAMP. Flink also reads numbers of one digit.
+    found = datetime.fromisoformat(_ONE_DIGIT.sub("0", head))
     return found.replace(microsecond=int(fraction[:6].ljust(6, "0"))) if point else found
 
 
@@ -317,6 +327,11 @@ def _as_boolean(value: Any) -> bool:
     return bool(value)
 
 
+_WHOLE = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
+"""A number without exponent. A CAST to an integer drops its fraction."""
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
 def _as_integer(value: Any, bits: int) -> int:
     """Converts to an integer like Java.
 
@@ -324,7 +339,7 @@ def _as_integer(value: Any, bits: int) -> int:
     """
     half = 1 << (bits - 1)
     if isinstance(value, str):
-        number = int(_number_of(value))
+        number = int(_number_of(value, _WHOLE))
         if not -half <= number < half:
             raise ValueError(f"CAST: {value!r} does not fit into {bits} bits")
         return number
@@ -335,11 +350,10 @@ def _as_integer(value: Any, bits: int) -> int:
     return _wrapped(int(value), bits)
 
 
-def _number_of(text: str) -> Decimal:
-    try:
-        return Decimal(text.strip())
-    except InvalidOperation:
-        raise ValueError(f"CAST: {text!r} is not a number; TRY_CAST gives NULL instead") from None
+def _number_of(text: str, form: re.Pattern[str] = _NUMBER) -> Decimal:
+    if form.fullmatch(text) is None:
+        raise ValueError(f"CAST: {text!r} is not a number; TRY_CAST gives NULL instead")
+    return Decimal(text.strip())
 
 
 def _as_decimal(value: Any, precision: int, scale: int) -> Decimal | None:
@@ -423,7 +437,14 @@ def _to_timestamp(text: str, pattern: str | None = None) -> datetime | None:
         return None
 
 
-def _to_timestamp_ltz(value: int, precision: int = 3) -> datetime | None:
+def _to_timestamp_ltz(
+    value: int | str, precision: int | str = 3, zone: str = "UTC"
+) -> datetime | None:
+    """The instant of a number and its precision, or of a text, its pattern and its time zone."""
+    if isinstance(value, str):
+        found = _to_timestamp(value, precision if isinstance(precision, str) else None)
+        at = None if found is None else found.replace(tzinfo=ZoneInfo(zone))
+        return None if at is None else at.astimezone(timezone.utc)
     try:
         return from_epoch_ms(value * 1000 if precision == 0 else value, in_utc=True)
     except OverflowError:
@@ -457,8 +478,9 @@ def _split_index(text: str, separator: str, index: int) -> str | None:
     return parts[index] if 0 <= index < len(parts) else None
 
 
-def _date_format(value: Any, pattern: str) -> str:
-    return date_pattern(pattern).format(_as_timestamp(value))
+def _date_format(value: Any, pattern: str) -> str | None:
+    found = _to_timestamp(value) if isinstance(value, str) else _as_timestamp(value)
+    return None if found is None else date_pattern(pattern).format(found)
 
 
 def _item(container: Any, key: Any) -> Any:
@@ -512,8 +534,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "replace": _strict(str.replace),
     "abs_": _strict(lambda a: _EXACT.abs(a) if isinstance(a, Decimal) else abs(a)),
     "round_": _strict(_round),
-    "floor_": _strict(lambda value: type(value)(math.floor(value))),
-    "ceil_": _strict(lambda value: type(value)(math.ceil(value))),
+    "floor_": _strict(partial(_integral, math.floor)),
+    "ceil_": _strict(partial(_integral, math.ceil)),
     "item": _strict(_item),
     "field": _strict(lambda row, name: row[name]),
     "part": _strict(lambda name, value: _PARTS[name](value)),

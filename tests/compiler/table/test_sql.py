@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
@@ -143,6 +144,38 @@ def test_select_returns_values_of_the_declared_column_types(tables: StreamTableE
         ("CAST(CAST(0.1 AS FLOAT) * 3 AS DOUBLE)", [0.30000001192092896] * 2),
         ("CAST(0.1 AS FLOAT) * 3 = CAST(0.3 AS FLOAT)", [True, True]),
         ("CAST(CAST(0.1 AS FLOAT) * 3 AS STRING)", ["0.3"] * 2),
+        ("TIMESTAMPDIFF(MONTH, DATE '2024-02-29', DATE '2024-01-31')", [-1, -1]),
+        ("TIMESTAMPDIFF(MONTH, DATE '2024-01-31', DATE '2024-02-29')", [1, 1]),
+        ("TIMESTAMPDIFF(MINUTE, TIME '10:05:00', TIME '10:00:00')", [-5, -5]),
+        ("TIMESTAMPDIFF(SECOND, ts, TIMESTAMP '1900-01-01 00:00:00')", [381813851, None]),
+        ("LOCATE('l', 'hello', 0)", [3, 3]),
+        ("FLOOR(CAST('Infinity' AS DOUBLE))", [math.inf] * 2),
+        ("LOG(1, 5)", [math.inf] * 2),
+        ("JSON_VALUE('{\"a\": 1.50}', '$.a')", ["1.50"] * 2),
+        (
+            'JSON_QUERY(\'{"a": {"b": [1.50, 1e3, null, "é"]}}\', \'$.a\')',
+            ['{"b":[1.50,1E+3,null,"é"]}'] * 2,
+        ),
+        ("TRY_CAST('1e2' AS INT)", [None, None]),
+        ("TRY_CAST('1_000' AS INT)", [None, None]),
+        ("TRY_CAST(' 12.7 ' AS INT)", [12, 12]),
+        (
+            "CAST(TO_TIMESTAMP_LTZ('2024-01-02 03:04:05') AS STRING)",
+            ["2024-01-02 03:04:05.000"] * 2,
+        ),
+        (
+            "CAST(TO_TIMESTAMP_LTZ('2024-01-02', 'yyyy-MM-dd', 'Asia/Shanghai') AS STRING)",
+            ["2024-01-01 16:00:00.000"] * 2,
+        ),
+        ("DATE_FORMAT(name, 'yyyy')", [None, None]),
+        ("TO_TIMESTAMP('2024-1-2 3:4:5')", [AT] * 2),
+        ("DATE '2024-02-29' + INTERVAL '1' WEEK", [date(2024, 3, 7)] * 2),
+        ("DATE '2024-02-29' + INTERVAL '1' QUARTER", [date(2024, 5, 29)] * 2),
+        ("CAST(m / 0.1 AS STRING)", ["123.500000", None]),
+        ("CAST(ROUND(m, 1) AS STRING)", ["12.4", None]),
+        ("CAST(TRUNCATE(m, -1) AS STRING)", ["10", None]),
+        ("CAST(FLOOR(m) AS STRING)", ["12", None]),
+        ("CAST(ROUND(m, 1) / 3 AS STRING)", ["4.133333333333", None]),
         ("name IS NULL", [False, True]),
         ("name IS JSON", [False, False]),
         ("EXTRACT(EPOCH FROM ts)", [1704164645, None]),
