@@ -89,7 +89,11 @@ def sqlglot() -> Any:
     library = imported("sqlglot", "sql", "SQL")
     tokens = imported("sqlglot.tokens", "sql", "SQL")
     dialect: Any = imported("sqlglot.dialects.dialect", "sql", "SQL").Dialect
-    tokenizer = type("Tokenizer", (tokens.Tokenizer,), {"IDENTIFIERS": ["`"], "QUOTES": ["'"]})
+    marks: dict[str, Any] = {"IDENTIFIERS": ["`"], "QUOTES": ["'"]}
+    marks["HEX_STRINGS"] = [("X'", "'"), ("x'", "'")]
+    # sqlglot's name of the type ROW<a INT> is STRUCT.
+    words = {**tokens.Tokenizer.KEYWORDS, "ROW": tokens.TokenType.STRUCT}
+    tokenizer = type("Tokenizer", (tokens.Tokenizer,), {**marks, "KEYWORDS": words})
     parser: Any = imported("sqlglot.parser", "sql", "SQL").Parser
     # sqlglot would take the last argument of TIMESTAMPDIFF for a unit.
     functions = {name: of for name, of in parser.FUNCTIONS.items() if name != "TIMESTAMPDIFF"}
@@ -107,7 +111,11 @@ def sqlglot() -> Any:
         "TYPE_LITERAL_PARSERS": literals,
     }
     parser = type("Parser", (parser,), parts)
-    type("Flink", (dialect,), {"Tokenizer": tokenizer, "Parser": parser})
+    generator = imported("sqlglot.generator", "sql", "SQL").Generator
+    names = {**generator.TYPE_MAPPING, dtype.STRUCT: "ROW"}
+    generator = type("Generator", (generator,), {"TYPE_MAPPING": names})
+    classes = {"Tokenizer": tokenizer, "Parser": parser, "Generator": generator}
+    type("Flink", (dialect,), classes)
     return library
 
 
@@ -430,6 +438,15 @@ class Compiler:
         whole, _, fraction = text.partition(".")
         digits = max(1, len(whole.lstrip("0"))) + len(fraction)
         return Typed(f"decimal({text!r})", DataTypes.DECIMAL(digits, len(fraction)))
+
+    def _hexstring(self, tree: Any) -> Typed:
+        try:
+            value = bytes.fromhex(tree.this)
+        except ValueError:
+            raise GraphError(
+                f"{self._where}: X'{tree.this}' has an odd number of digits; a byte has two"
+            ) from None
+        return Typed(repr(value), DataTypes.BYTES(nullable=False))
 
     def _null(self, _: Any) -> Typed:
         return Typed("None", STRING)

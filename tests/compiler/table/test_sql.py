@@ -176,6 +176,12 @@ def test_select_returns_values_of_the_declared_column_types(tables: StreamTableE
         ("CAST(TRUNCATE(m, -1) AS STRING)", ["10", None]),
         ("CAST(FLOOR(m) AS STRING)", ["12", None]),
         ("CAST(ROUND(m, 1) / 3 AS STRING)", ["4.133333333333", None]),
+        ("CAST(ROW(id, name) AS ROW<a BIGINT, b STRING>).a", [7, -7]),
+        (
+            "CAST(ARRAY[ROW(id, ROW(m))] AS ARRAY<ROW<a STRING, b ROW<`x y` INT>>>)",
+            [[Row("7", Row(12))], [Row("-7", Row(None))]],
+        ),
+        ("X'6869'", [b"hi"] * 2),
         ("name IS NULL", [False, True]),
         ("name IS JSON", [False, False]),
         ("EXTRACT(EPOCH FROM ts)", [1704164645, None]),
