@@ -215,5 +215,13 @@ def _fits(given: DataType, wanted: DataType) -> bool:
     if given.name == wanted.name or (given.name in _TEXTS and wanted.name in _TEXTS):
         return True
     if given.name in _NUMBERS and wanted.name in _NUMBERS:
-        return _NUMBERS.index(given.name) <= _NUMBERS.index(wanted.name)
-    return given.name.startswith("TIMESTAMP") and wanted.name.startswith("TIMESTAMP")
+        is_wider = _NUMBERS.index(given.name) <= _NUMBERS.index(wanted.name)
+        return is_wider or wanted.name == "DECIMAL"
+    return wanted.name in _WRITTEN_FROM.get(given.name, ())
+
+
+_WRITTEN_FROM = {
+    "TIMESTAMP": ("TIMESTAMP_LTZ", "DATE", "TIME"),
+    "TIMESTAMP_LTZ": ("TIMESTAMP",),
+}
+"""The types of columns that take values of a time type without CAST."""

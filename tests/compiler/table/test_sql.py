@@ -1296,6 +1296,18 @@ def test_explain_does_not_run_the_statement(
         tables.create_statement_set().explain()
 
 
+def test_insert_casts_times_to_dates_and_floats_to_decimals(
+    tables: StreamTableEnvironment, capfd: Any
+) -> None:
+    columns = "a DATE, b TIME, c DECIMAL(5, 1), d DECIMAL(5, 1)"
+    tables.execute_sql(f"CREATE TABLE p ({columns}) WITH ('connector'='print')")
+    values = "ts, ts, CAST(0.25 AS FLOAT), d"
+    tables.execute_sql(f"INSERT INTO p SELECT {values} FROM s WHERE id > 0").wait()
+    assert capfd.readouterr().out == "+I[2024-01-02, 03:04:05, 0.3, 1.5]\n"
+    with pytest.raises(GraphError, match="column 'a' is DATE, and the query gives TIME"):
+        tables.execute_sql("INSERT INTO p SELECT TIME '03:04:05', ts, 1, 2 FROM s")
+
+
 def test_insert_writes_columns_by_position(tables: StreamTableEnvironment, tmp_path: Path) -> None:
     """Texts of times in rows, arrays and maps are Flink's."""
     columns = "r ROW<x BIGINT, t TIMESTAMP(3)>, a ARRAY<TIMESTAMP(3)>, m MAP<STRING, DATE>"
