@@ -501,18 +501,27 @@ def size(self):
 
 
 _NAMES = ("k", "n", "s", "items", "m")
-WIDE = (
-    ("({}, {}, {}, {}, {})", [f"r[{place}]" for place in range(5)]),
-    ("Row({}, {}, {}, {}, {})", [f"r[{place}]" for place in range(5)]),
-    (
-        "Row(k={}, n={}, s={}, items={}, m={})",
+WIDE = {
+    "wide_tuple": ("({int}, {int}, {str}, {list}, {int})", [f"r[{place}]" for place in range(5)]),
+    "wide_row": ("Row({int}, {int}, {str}, {list}, {int})", [f"r[{place}]" for place in range(5)]),
+    "wide_named_row": (
+        "Row(k={int}, n={int}, s={str}, items={list}, m={int})",
         [f"r.{name}" for name in ("k", "n", "s")] + ["r['items']", "r.m"],
     ),
-    ("{{'k': {}, 'n': {}, 's': {}, 'items': {}, 'm': {}}}", [f"r['{name}']" for name in _NAMES]),
-    ("Wide({}, {}, {}, {}, {})", [f"r.{name}" for name in _NAMES]),
-    ("Broad({}, {}, {}, {}, {})", [f"r.{name}" for name in _NAMES]),
-)
+    "wide_dict": (
+        "{{'k': {int}, 'n': {int}, 's': {str}, 'items': {list}, 'm': {int}}}",
+        [f"r['{name}']" for name in _NAMES],
+    ),
+    "wide_named": ("Wide({int}, {int}, {str}, {list}, {int})", [f"r.{name}" for name in _NAMES]),
+    "wide_data": ("Broad({int}, {int}, {str}, {list}, {int})", [f"r.{name}" for name in _NAMES]),
+}
 """How wide records are made, and how their fields are read."""
+
+EXPRESSIONS |= {kind: (made,) for kind, (made, _) in WIDE.items()}
+LEAVES |= {
+    kind: HOLE.sub(lambda hole: LEAVES.get(hole[1], hole[0][0]), made)
+    for kind, (made, _) in WIDE.items()
+}
 
 
 class _MissingVariableError(Exception):
@@ -784,17 +793,22 @@ class Writer:
         return f"{stream}.map({self._map(kind, to)}, output_type={declared})", to
 
     def _narrowed(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
-        """Reads some fields of wide records after an exchange."""
-        wide, read = self._draw.choice(WIDE)
-        values = [
-            self.expression(of, {"r": kind}, 1) for of in ("int", "int", "str", "list", "int")
-        ]
+        """Reads some fields of wide records after an exchange, which may also get wide records of another class."""
+        wide = self._draw.choice(list(WIDE))
+        _, read = WIDE[wide]
+        makes = (self._mapped, self._flat_mapped, self._tagged, self._processed)
+        made, _ = self._draw.choice((*makes, self._connected_by_key))(stream, kind, wide)
+        self._has_side_output = False
+        if self._draw.random() < 0.3:
+            alike = [other for other, (_, reads) in WIDE.items() if reads == read]
+            other, _ = self._mapped(stream, kind, self._draw.choice(alike))
+            made = f"{made}.union({other})"
         places = self._draw.sample((0, 1, 4), 2)
         some = [read[place] for place in places]
         exchange = self._draw.choice(
             (f"key_by(lambda r: {some[0]} % 3)", f"key_by(lambda r: {read[0]})", "rebalance()")
         )
-        made = f"{stream}.map(lambda r: {wide.format(*values)}).{exchange}"
+        made = f"{made}.{exchange}"
         reader = self._draw.choice(
             (
                 "filter(lambda r: {0} > 3).map(lambda r: ({0}, {1}))",
