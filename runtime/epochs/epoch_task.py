@@ -326,9 +326,8 @@ class EpochTask(StreamTask):
             self.state = self._written_state(epoch, storage, attempt_id)
         except OSError as error:
             raise CheckpointFailedError(
-                f"checkpoint {epoch.checkpoint_id} failed: '{self.info.vertex.name}' "
-                f"({self.info.subtask + 1}/{self.info.vertex.parallelism}) can't write its state to "
-                f"{storage.url}: {error}"
+                f"'{self.info.vertex.name}' ({self.info.subtask + 1}/{self.info.vertex.parallelism}) can't write its "
+                f"state to {storage.url}: {error}"
             ) from error
         reach("after-state", epoch.checkpoint_id)
         if epoch.drains and not self._has_ended:

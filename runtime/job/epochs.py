@@ -469,8 +469,8 @@ class Epochs:
             except OSError as error:
                 # The metadata may exist although the storage reported an error, so its files must be kept. If it
                 # exists, the next attempt finds it and fails, and a new run resumes from it.
-                where = f"checkpoint {checkpoint_id} could not be completed in {self.storage.url}: {error}"
-                self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, where)
+                details = f"its metadata can't be written to {self.storage.url}: {error}"
+                self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, details)
                 return None
             stack.pop_all()  # the outcome is the caller's
         return outcome
@@ -485,7 +485,7 @@ class Epochs:
         except BaseException as error:
             abort_epoch(self._job, checkpoint_id, error)
             if expiry.has_expired:
-                details = f"checkpoint {checkpoint_id} took longer than {timeout_ms} ms"
+                details = f"it took longer than {timeout_ms} ms"
                 self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
                 return None
             if isinstance(error, CheckpointFailedError):
@@ -499,7 +499,8 @@ class Epochs:
     def _give_up(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
         self._declined.append(reason.name)
         self._coordinator.abort(pending, reason, details)
-        _LOG.warning("%s (%s); retrying its epoch", details, reason.name)
+        failed = "checkpoint %d failed (%s): %s; retrying its epoch"
+        _LOG.warning(failed, pending.checkpoint_id, reason.name, details)
 
     def _discard_orphans(self) -> None:
         discard_orphans(self._job, self._lineage, self._coordinator.lease.require, self._staging)

@@ -281,7 +281,7 @@ def test_a_storage_that_refuses_the_state_fails_the_checkpoint(
     monkeypatch.setattr(run.storage, "put", full)
     with pytest.raises(
         CheckpointFailedError,
-        match=r"checkpoint 1 failed: '.*' \(1/1\) can't write its state.*No space",
+        match=r"'.*' \(1/1\) can't write its state.*No space",
     ):
         run.run(words=["a"])
     run.close()
