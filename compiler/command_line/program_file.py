@@ -188,8 +188,8 @@ def program_file(argument: str) -> ProgramFile:
     """
     path, colon, function = argument.rpartition(":")
     if colon and function.isidentifier() and not Path(argument).exists():
-        return ProgramFile(_existing(Path(path)), function)
-    return ProgramFile(_existing(Path(argument)))
+        return ProgramFile(existing_file(Path(path)), function)
+    return ProgramFile(existing_file(Path(argument)))
 
 
 def whole_program(argument: str) -> Path:
@@ -241,7 +241,12 @@ def option_names(context: click.Context, *, is_short: bool = False) -> list[str]
     ]
 
 
-def _existing(path: Path) -> Path:
+def existing_file(path: Path) -> Path:
+    """The path of a program.
+
+    Raises:
+        CommandError: It is not a file.
+    """
     if str(path).startswith("-") and not path.exists():
         context = click.get_current_context(silent=True)
         close = None if context is None else option_like(str(path).partition("=")[0], context)

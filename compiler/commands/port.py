@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from opchain.compiler.command_line.output import examples
+from opchain.compiler.command_line.program_file import existing_file
 from opchain.reexports import is_refused
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Finding(NamedTuple):
 
 
 @click.command(epilog=examples("opchain port job.py", "opchain port --write job.py"))
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("-w", "--write", is_flag=True, help="Rewrite the file in place.")
 def port(file: Path, write: bool) -> None:
     """Rewrites a PyFlink program's imports from pyflink to opchain.
@@ -36,7 +37,7 @@ def port(file: Path, write: bool) -> None:
     opchain refuses, and spellings of PyFlink 1 are listed on standard error. Exit codes: 0 all imports
     resolve; 1 some don't; 2 the file is not a Python program.
     """
-    source = file.read_bytes()
+    source = existing_file(file).read_bytes()
     try:
         tree = ast.parse(source, str(file))
     except SyntaxError as error:

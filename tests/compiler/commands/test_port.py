@@ -76,3 +76,9 @@ def test_port_refuses_a_file_with_a_syntax_error(tmp_path: Path) -> None:
     done = port(program)
     assert done.exit_code == 2
     assert "job.py:1: invalid syntax" in done.stderr
+
+
+def test_port_names_a_missing_file_as_other_commands_do(tmp_path: Path) -> None:
+    done = port(tmp_path / "job.py")
+    assert done.exit_code == 2
+    assert f"there is no file {tmp_path / 'job.py'}" in done.output
