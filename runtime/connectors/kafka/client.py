@@ -261,11 +261,15 @@ class Brokers:
         Raises:
             KafkaConnectorError: The brokers do not answer.
         """
-        try:
-            return list(self.client.list_topics(timeout=self.timeout_s).topics)
-        except confluent_kafka().KafkaException as error:
-            self.client.poll(0)
-            raise self._refused("list topics", error) from error
+        ends_at = time.monotonic() + self.timeout_s
+        while True:
+            left_s = max(_PAUSE_S, ends_at - time.monotonic())
+            try:
+                return list(self.client.list_topics(timeout=left_s).topics)
+            except confluent_kafka().KafkaException as error:
+                self.client.poll(_PAUSE_S)
+                if name_of(error) not in _CHANGING or time.monotonic() > ends_at:
+                    raise self._refused("list topics", error) from error
 
     def described(self, topics: Collection[str]) -> dict[str, Any]:
         """The TopicDescription of each topic. None for a topic that does not exist.

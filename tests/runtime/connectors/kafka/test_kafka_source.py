@@ -583,6 +583,22 @@ def test_brokers_are_asked_again_while_they_elect_a_leader_or_start_again(
     assert brokers.answers("ask for offsets", lambda: {"t-0": next(answers)}) == {"t-0": 7}
 
 
+def test_the_topics_are_requested_again_if_a_broker_ends_during_the_request() -> None:
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - it may be missing
+
+    answers = iter([KafkaException(KafkaError(KafkaError._TRANSPORT)), {"clicks": None}])
+
+    def list_topics(timeout: float) -> Any:
+        answer = next(answers)
+        if isinstance(answer, KafkaException):
+            raise answer
+        return SimpleNamespace(topics=answer)
+
+    brokers = Brokers({"bootstrap.servers": "127.0.0.1:9"}, "KafkaSource(t)")
+    brokers.client = SimpleNamespace(list_topics=list_topics, poll=lambda timeout: 0)
+    assert brokers.topics() == ["clicks"]
+
+
 def test_an_offset_that_the_client_has_not_set_is_requested_again() -> None:
     from confluent_kafka import OFFSET_INVALID  # noqa: PLC0415 - it may be missing
 
