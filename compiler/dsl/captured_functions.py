@@ -12,8 +12,10 @@ import pickle
 import weakref
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
+from opchain.compiler.graph.transformation import user_call_site
+from opchain.runtime.errors import GraphError
 from opchain.runtime.records.function_pickle import function_pickler
 
 F = TypeVar("F")
@@ -22,11 +24,29 @@ _CLASSES: weakref.WeakValueDictionary[int, type] = weakref.WeakValueDictionary()
 _SELECTORS: weakref.WeakKeyDictionary[Any, tuple[bytes, Any]] = weakref.WeakKeyDictionary()
 
 
+class NotCapturable:
+    """An object that exists only while the program builds the job: a stream, a table or an environment."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be pickled, as in PyFlink.
+
+        Raises:
+            GraphError: Always.
+        """
+        raise GraphError(
+            f"a function refers to a {type(self).__name__}, which exists only while the program builds the job. Use "
+            "connect(), join() or broadcast() for the records of another stream; otherwise capture plain values"
+        )
+
+
 def captured(functions: F) -> F:
     """Returns a copy with the current values of variables and attributes.
 
     A function that cannot be pickled is returned as it is. The error comes when the job starts. It names the operator
     and the object that cannot be pickled.
+
+    Raises:
+        GraphError: The functions refer to a stream, a table or an environment.
     """
     return _copied(functions)[1]
 
@@ -64,6 +84,8 @@ def _copied(value: F) -> tuple[bytes, F]:
         return file.getvalue(), pickle.loads(file.getvalue())
     except MemoryError:
         raise
+    except GraphError as error:
+        raise GraphError(f"{user_call_site()}: {error}") from None
     except Exception:  # noqa: BLE001 - a value's own __reduce__ may raise anything
         return b"", value
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, type_of
+from opchain.compiler.dsl.captured_functions import NotCapturable
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.graph.transformation import (
     MAX_PARALLELISM_LIMIT,
@@ -109,7 +110,7 @@ def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:
     return records
 
 
-class StreamExecutionEnvironment(OldEnvironmentCalls):
+class StreamExecutionEnvironment(NotCapturable, OldEnvironmentCalls):
     """The context of a program: its settings, its sources, and its transformations so far.
 
     Setters return the environment. All settings are stored in one Configuration, under Flink's keys. A setter and its

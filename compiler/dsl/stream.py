@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type, type_of
-from opchain.compiler.dsl.captured_functions import captured
+from opchain.compiler.dsl.captured_functions import NotCapturable, captured
 from opchain.compiler.graph.transformation import (
     CacheTransformation,
     ChainingStrategy,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 
-class Stream(Generic[T]):
+class Stream(NotCapturable, Generic[T]):
     """A stream of records of type T.
 
     Methods of the DSL create it. The compiler reads its `transformation`. The setters concern the operator that emits

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses, removed
+from opchain.compiler.dsl.captured_functions import NotCapturable
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.graph.transformation import user_call_site
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 
-class TableEnvironment:
+class TableEnvironment(NotCapturable):
     """An environment for tables. Flink: TableEnvironment."""
 
     @staticmethod

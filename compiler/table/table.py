@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
+from opchain.compiler.dsl.captured_functions import NotCapturable
 from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import DataTypes, RowField, RowType, data_type_of
@@ -35,7 +36,7 @@ _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(NotCapturable):
     """A described table, a view or a query. `StreamTableEnvironment.to_data_stream` returns the stream of its rows.
 
     Attributes:

@@ -334,3 +334,13 @@ def test_setters_of_a_sink_refuse_wrong_values(
 
 def test_repr_of_a_sink_has_its_name_and_line(sink: DataStreamSink[int]) -> None:
     assert "<DataStreamSink 'out' (test_data_stream.py:" in repr(sink.name("out"))
+
+
+def test_functions_cannot_refer_to_streams_or_environments(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_collection([1])
+    connected = stream.connect(stream)
+    for captured, name in ((stream, "DataStream"), (env, "StreamExec"), (connected, "DataStream")):
+        with pytest.raises(GraphError, match=f"test_data_stream.py:.*refers to a {name}"):
+            stream.map(lambda _, captured=captured: captured)
+        with pytest.raises(GraphError, match=f"refers to a {name}"):
+            stream.key_by(lambda _, captured=captured: captured)
