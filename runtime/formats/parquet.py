@@ -321,12 +321,15 @@ def groups_in(file: Any, part: FileRange) -> list[int]:
 
 
 def _offset(group: Any) -> int:
-    """The first byte of a row group: the start of its first page, which holds values or a dictionary."""
+    """The first byte of a row group: the start of its first page, which holds values or a dictionary.
+
+    0 for a row group without columns.
+    """
     pages: list[int | None] = []
     for number in range(group.num_columns):
         column = group.column(number)
         pages += [column.dictionary_page_offset, column.data_page_offset]
-    return min(page for page in pages if page is not None)
+    return min((page for page in pages if page is not None), default=0)
 
 
 def _cast(array: Any, kind: TypeInformation[Any], what: str, first_row: int) -> Any:

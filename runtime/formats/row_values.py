@@ -22,15 +22,16 @@ def type_of_field(declared: Any, where: str) -> TypeInformation[Any]:
 
     Raises:
         TypeError: The argument is neither.
+        ValueError: The argument is a row type without fields.
     """
-    if isinstance(declared, TypeInformation):
-        return declared
     of_data_type = getattr(declared, "type_information", None)
-    found = of_data_type() if callable(of_data_type) else None
+    found = of_data_type() if callable(of_data_type) else declared
     if not isinstance(found, TypeInformation):
         raise TypeError(
             f"{where} got {declared!r}; it takes a type such as Types.INT() or DataTypes.INT()"
         )
+    if isinstance(found, RowTypeInfo) and not found.field_types:
+        raise ValueError(f"{where} got a row type without fields; declare at least one field")
     return found
 
 
@@ -39,6 +40,7 @@ def type_of_rows(declared: Any, where: str) -> RowTypeInfo:
 
     Raises:
         TypeError: The argument is not a row type.
+        ValueError: The row type has no fields.
     """
     found = type_of_field(declared, where)
     if not isinstance(found, RowTypeInfo):

@@ -114,6 +114,12 @@ def test_a_missing_column_is_null_with_a_warning(
     )
 
 
+def test_a_file_without_columns_has_no_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}).select([]), tmp_path / "file")
+    assert pq.read_metadata(tmp_path / "file").num_row_groups == 1
+    assert read_ranges(ParquetColumnarRowInputFormat(), tmp_path / "file", {4}) == []
+
+
 def test_the_error_names_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no parquet at all PAR1")
     with pytest.raises(pa.ArrowInvalid) as failed:

@@ -71,3 +71,9 @@ def test_instants_are_converted_from_datetimes_and_back(moment: datetime) -> Non
 def test_an_instant_has_no_time_zone() -> None:
     moment = datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     assert instant_of(moment) == Instant(-3600, 0)
+
+
+@pytest.mark.parametrize("declared", [Types.ROW([]), DataTypes.ROW([])])
+def test_a_row_type_of_a_format_needs_a_field(declared: Any) -> None:
+    with pytest.raises(ValueError, match="read got a row type without fields"):
+        type_of_rows(declared, "read")
