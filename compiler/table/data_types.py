@@ -94,6 +94,16 @@ class TimeType(DataType):
     """DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ."""
 
 
+class LocalTimeType(TimeType):
+    """A time as a value of Java's java.time package."""
+
+    def type_information(self) -> TypeInformation[Any]:
+        """A date and a time without time zone."""
+        from opchain.runtime.types.time_types import LocalTimeTypeInfo  # noqa: PLC0415 - as above
+
+        return LocalTimeTypeInfo(LocalTimeTypeInfo.TimeType.LOCAL_DATE_TIME)
+
+
 class ZonedTimeType(TimeType):
     """A TIMESTAMP_LTZ in a stream: a datetime with a time zone."""
 

@@ -26,7 +26,7 @@ from opchain.runtime.types.record_types import (
     TupleTypeInfo,
 )
 from opchain.runtime.types.row import Row
-from opchain.runtime.types.time_types import TimeTypeInfo
+from opchain.runtime.types.time_types import LocalTimeTypeInfo, TimeTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:
@@ -154,6 +154,19 @@ def _time(value: Any) -> str:
     return f"{value:%H:%M:%S}" if isinstance(value, (time, datetime)) else str(value)
 
 
+def _local_time(value: Any) -> str:
+    """The text of Java's LocalDate, LocalTime or LocalDateTime, or of an Instant for a value with a time zone.
+
+    A fraction has 3 or 6 digits. Only an Instant shows seconds that are zero.
+    """
+    if not isinstance(value, (time, datetime)):
+        return str(value)
+    is_whole = value.microsecond % 1000 == 0
+    unit = "milliseconds" if value.microsecond and is_whole else "auto"
+    text: str = value.replace(tzinfo=None).isoformat(timespec=unit)
+    return f"{text}Z" if value.tzinfo else text.removesuffix(":00")
+
+
 def _instant(value: Any) -> str:
     """The result of Java's Instant.toString: the fraction of the second has 0, 3, 6 or 9 digits."""
     if not isinstance(value, Instant):
@@ -179,5 +192,6 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Callable[[Any], str]]], ...] = (
     (MapTypeInfo, _map_text),
     (_LISTS, _list_text),
     (TimeTypeInfo, lambda _: _time),
+    (LocalTimeTypeInfo, lambda _: _local_time),
     (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type, _any)),
 )

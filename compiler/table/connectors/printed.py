@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.table.connectors.row_types import type_information_of
+from opchain.compiler.table.connectors.row_types import printed_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,23 +34,4 @@ def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
     """A function that prints the values of columns like Flink's `print`."""
     from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - few tables are printed
 
-    times = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIME")
-    return [
-        _java_time
-        if each.data_type.name in times
-        else java_text_of(type_information_of(each.data_type))
-        for each in columns
-    ]
-
-
-def _java_time(value: Any) -> str:
-    """The text of Java's LocalDateTime, LocalTime, or Instant for a value with a time zone.
-
-    A fraction has 3 or 6 digits. Only an Instant shows seconds that are zero.
-    """
-    if value is None:
-        return "null"
-    is_whole = value.microsecond % 1000 == 0
-    unit = "milliseconds" if value.microsecond and is_whole else "auto"
-    text: str = value.replace(tzinfo=None).isoformat(timespec=unit)
-    return f"{text}Z" if value.tzinfo else text.removesuffix(":00")
+    return [java_text_of(printed_type(each.data_type)) for each in columns]

@@ -9,6 +9,7 @@ from opchain.compiler.table.data_types import (
     ArrayType,
     DataType,
     DataTypes,
+    LocalTimeType,
     MapType,
     RowField,
     RowType,
@@ -42,6 +43,12 @@ def type_information_of(data_type: DataType) -> TypeInformation[Any]:
     """The type of the values of a column. TIMESTAMP_LTZ is an aware datetime: PyFlink's Instant has no arithmetic."""
     zoned = ZonedTimeType("TIMESTAMP", (6,), is_nullable=True)
     return _with(data_type, ("TIMESTAMP_LTZ",), zoned).type_information()
+
+
+def printed_type(data_type: DataType) -> TypeInformation[Any]:
+    """The type whose text Flink's `print` shows: times are those of Java's java.time package."""
+    local = LocalTimeType("TIMESTAMP")
+    return _with(data_type, ("TIMESTAMP", "TIMESTAMP_LTZ", "TIME"), local).type_information()
 
 
 def wire_type(columns: Sequence[Column]) -> RowTypeInfo:

@@ -626,6 +626,22 @@ def test_the_print_connector_prints_times_as_in_java(
     ]
 
 
+def test_the_print_connector_prints_times_within_other_types_as_in_java(
+    tables: StreamTableEnvironment, capfd: Any
+) -> None:
+    tables.execute_sql(
+        "CREATE TABLE p (a ARRAY<TIMESTAMP(3)>, b ROW<x TIMESTAMP_LTZ(3), y DATE, z TIME>, c MAP<INT, TIMESTAMP(3)>) "
+        "WITH ('connector' = 'print')"
+    )
+    tables.execute_sql(
+        "INSERT INTO p SELECT ARRAY[TIMESTAMP '2020-01-01 00:00:00', CAST(NULL AS TIMESTAMP(3))], "
+        "ROW(TO_TIMESTAMP_LTZ(0, 3), DATE '2020-01-01', TIME '10:00:00'), MAP[1, TIMESTAMP '2020-01-01 00:00:00.5']"
+    ).wait()
+    assert capfd.readouterr().out == (
+        "+I[[2020-01-01T00:00, null], +I[1970-01-01T00:00:00Z, 2020-01-01, 10:00], {1=2020-01-01T00:00:00.500}]\n"
+    )
+
+
 def test_in_batch_mode_results_have_no_row_kinds(
     tables: StreamTableEnvironment, capsys: Any
 ) -> None:
