@@ -16,6 +16,7 @@ from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.key_selectors import CarriedKey
+from opchain.runtime.functions.sql import RowExpression
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.operator_specs import ReduceSpec, TimestampsWatermarksSpec
 from opchain.runtime.program.vertex_program import (
@@ -276,9 +277,12 @@ class _Assembly:
     def _record_type(self, node: StreamNode) -> TypeInformation[Any] | None:
         """The declared output type of an operator, if its records must be converted.
 
-        A source has already converted its records, and batches have columns.
+        A source has already converted its records, and batches have columns. Values of SQL have the types of their
+        columns, so a TIMESTAMP(6) keeps its microseconds.
         """
         if not node.key_bys or isinstance(node.spec, specs.MapBatchesSpec):
+            return None
+        if isinstance(getattr(node.spec, "function", None), RowExpression):
             return None
         if coder_converter(node.output_type) is None:
             return None

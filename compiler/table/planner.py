@@ -155,15 +155,14 @@ class Planner:
             projection(columns, _cast_to(columns, [typed for _, typed in row]), "VALUES")(())
             for row in rows
         ]
-        return Table(
-            "",
-            None,
-            columns,
-            lambda: self._tables.stream_environment.from_collection(
-                records, row_type(columns)
-            ).name("VALUES"),
-            self._tables,
-        )
+
+        def stream() -> DataStream[Any]:
+            # With a type, from_collection() would cut times to milliseconds.
+            made = self._tables.stream_environment.from_collection(records).name("VALUES")
+            made.transformation.output_type = row_type(columns)  # type: ignore[attr-defined]  # it is an operator
+            return made
+
+        return Table("", None, columns, stream, self._tables)
 
     def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
         """A query over bounded tables, in Spark SQL."""

@@ -293,6 +293,21 @@ def test_strings_are_cut_to_the_length_of_the_column(
     assert capfd.readouterr().out == "+I[he]\n"
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "VALUES ({})",
+        "SELECT {}",
+        "SELECT a FROM (VALUES ({})) AS t(a)",
+        "SELECT a FROM (VALUES ({})) AS t(a) WHERE a > TIMESTAMP '2000-01-01 00:00:00'",
+        "SELECT {} FROM s WHERE id > 0",
+    ],
+)
+def test_timestamps_keep_their_microseconds(tables: StreamTableEnvironment, query: str) -> None:
+    moment = datetime(2024, 1, 2, 3, 4, 5, 123456)  # noqa: DTZ001
+    assert rows(tables, query.format(f"TIMESTAMP '{moment}'")) == [[moment]]
+
+
 def test_where_keeps_rows_for_which_the_condition_is_true(tables: StreamTableEnvironment) -> None:
     assert rows(tables, "SELECT id FROM s WHERE b") == [[7]]
     assert rows(tables, "SELECT t.id FROM s AS t WHERE t.id < 0 OR name = 'y'") == [[-7]]
