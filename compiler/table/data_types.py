@@ -89,6 +89,24 @@ class RawType(DataType):
 RAW = RawType("RAW")
 
 
+class IntervalType(DataType):
+    """INTERVAL: the value of an expression, but not of a column."""
+
+    def type_information(self) -> TypeInformation[Any]:
+        """Refuses the type.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            "a column of type INTERVAL is not supported; add the interval to a time or subtract it from a time, or use "
+            "a number of milliseconds or months"
+        )
+
+
+INTERVAL = IntervalType("INTERVAL")
+
+
 @dataclass(frozen=True)
 class TimeType(DataType):
     """DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ."""

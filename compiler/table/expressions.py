@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.table.data_types import (
+    INTERVAL,
     ArrayType,
     DataType,
     DataTypes,
@@ -461,10 +462,10 @@ class Compiler:
         except InvalidOperation:
             raise self._unsupported(tree.sql(dialect="flink")) from None
         if unit in _UNIT_MONTHS:
-            return Typed(f"months({int(count * _UNIT_MONTHS[unit])})", DataType("INTERVAL"))
+            return Typed(f"months({int(count * _UNIT_MONTHS[unit])})", INTERVAL)
         if unit not in _UNIT_MS:
             raise self._unsupported(tree.sql(dialect="flink"))
-        return Typed(f"milliseconds({int(count * _UNIT_MS[unit])})", DataType("INTERVAL"))
+        return Typed(f"milliseconds({int(count * _UNIT_MS[unit])})", INTERVAL)
 
     def _arithmetic(self, tree: Any, function: str) -> Typed:
         left, right = self.compile(tree.left), self.compile(tree.right)

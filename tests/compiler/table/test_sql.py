@@ -276,6 +276,8 @@ def test_sql_expressions_compute_these_values(
         ("DATE_FORMAT(ts, 'yyyy-ww')", "pattern 'yyyy-ww' has the letter 'w' is not supported"),
         ("CAST(ARRAY[1] AS STRING)", "is not supported"),
         ("FLOOR(ts TO DECADE)", "the unit DECADE is not supported on streams"),
+        ("INTERVAL '1' DAY", "a column of type INTERVAL is not supported; add the interval"),
+        ("ARRAY[INTERVAL '1' MONTH]", "a column of type INTERVAL is not supported"),
     ],
 )
 def test_sql_expressions_that_flink_would_evaluate_differently_are_refused(
