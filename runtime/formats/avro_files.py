@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from uuid import UUID
 
 from opchain.runtime.errors import UnsupportedFeatureError, imported, short_repr
 from opchain.runtime.files.file_systems import file_system_of
@@ -270,7 +271,7 @@ def _schema_of(record_class: str | None, avro_schema_string: str | None) -> Avro
 
 
 def _as_rows(kind: TypeInformation[Any], value: Any) -> Any:
-    """Converts fastavro's values: records become Rows, and datetimes with a zone become Instants."""
+    """Converts fastavro's values: records become Rows, datetimes with a zone Instants, and UUIDs texts."""
     if value is None:
         return None
     if isinstance(kind, RowTypeInfo):
@@ -281,6 +282,8 @@ def _as_rows(kind: TypeInformation[Any], value: Any) -> Any:
         return [_as_rows(kind.element_type, item) for item in value]
     if isinstance(kind, MapTypeInfo):
         return {key: _as_rows(kind.value_type_info, item) for key, item in value.items()}
+    if isinstance(value, UUID):
+        return str(value)
     return instant_of(value) if isinstance(value, datetime) and value.tzinfo else value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from opchain.common import Row
+from opchain.common import Row, Types
 from opchain.datastream.formats.avro import (
     AvroRowDeserializationSchema,
     AvroRowSerializationSchema,
@@ -53,3 +53,15 @@ def test_a_schema_is_required_and_a_java_class_is_refused(kind: Any) -> None:
         UnsupportedFeatureError, match=r"the record class 'org\.Click' is a Java class"
     ):
         kind("org.Click")
+
+
+def test_a_uuid_is_a_text_as_its_type_says() -> None:
+    schema = (
+        '{"type": "record", "name": "R", "fields": ['
+        '{"name": "id", "type": ["null", {"type": "string", "logicalType": "uuid"}]}]}'
+    )
+    reads = AvroRowDeserializationSchema(avro_schema_string=schema)
+    writes = AvroRowSerializationSchema(avro_schema_string=schema)
+    row = Row(id="5e1ac6a5-1c0c-4a1f-8d0e-b4a4a3f8a9d1")
+    assert reads.get_produced_type() == Types.ROW_NAMED(["id"], [Types.STRING()])
+    assert reads.deserialize(writes.serialize(row)) == row
