@@ -12,9 +12,11 @@ that has a marker and is not part of the table was never committed.
 from __future__ import annotations
 
 import json
+import operator
 import time
 import uuid
 from abc import abstractmethod
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.commit_sink import CommitSink, SinkEpoch
@@ -27,6 +29,8 @@ from opchain.runtime.files.file_systems import (
     name_of,
     qualified_path,
 )
+from opchain.runtime.formats.row_values import moment_of
+from opchain.runtime.time import Instant
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -130,14 +134,14 @@ class _LakeSink(CommitSink[Any]):
         pa = imported("pyarrow", "files", type(self).__name__)
         schema = self.arrow_schema()
         try:
-            return pa.Table.from_pylist(
-                [_as_dict(record, schema.names) for record in records], schema
-            )
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+            return pa.Table.from_pylist([_as_dict(record, schema) for record in records], schema)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError) as error:
             for record in records:
                 try:
-                    pa.Table.from_pylist([_as_dict(record, schema.names)], schema)
-                except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as first:  # noqa: PERF203 - rare
+                    pa.Table.from_pylist([_as_dict(record, schema)], schema)
+                except (  # noqa: PERF203 - rare
+                    *(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError),
+                ) as first:
                     raise SinkError(
                         f"{self!r} can't write the record {short_repr(record)}: {first}; the columns are {schema.names}"
                     ) from error
@@ -345,15 +349,42 @@ def _property(owner: str) -> str:
     return f"opchain.committed.{owner}"
 
 
-def _as_dict(record: Any, names: Sequence[str]) -> dict[str, Any]:
+def _as_dict(record: Any, schema: Any) -> dict[str, Any]:
+    """The values of a record by the names of the fields of an Arrow schema or struct."""
+    types = {field.name: field.type for field in schema}
+    if isinstance(record, Row) and record._fields:
+        record = record.as_dict()
     if isinstance(record, dict):
-        unknown = [name for name in record if name not in names]
+        unknown = [name for name in record if name not in types]
         if unknown:
             raise ValueError(f"the table has no column '{unknown[0]}'")
-        return record
-    if isinstance(record, Row) and record._fields:
-        return _as_dict(record.as_dict(recursive=True), names)
+        return {name: _fitting(value, types[name]) for name, value in record.items()}
     values = list(record)
-    if len(values) != len(names):
-        raise ValueError(f"it has {len(values)} values, and the table has {len(names)} columns")
-    return dict(zip(names, values, strict=True))
+    if len(values) != len(types):
+        raise ValueError(f"it has {len(values)} values, and the table has {len(types)} columns")
+    return {
+        name: _fitting(value, of) for value, (name, of) in zip(values, types.items(), strict=True)
+    }
+
+
+def _fitting(value: Any, of: Any) -> Any:  # noqa: PLR0911 - one for each kind of type
+    """A value for an Arrow type. A TypeError if Arrow would drop the fraction of a number, or the time of a date."""
+    types = imported("pyarrow", "files", "DeltaSink").types
+    if value is None:
+        return None
+    if types.is_integer(of):
+        return operator.index(value)
+    if types.is_date(of) and isinstance(value, datetime):
+        raise TypeError(f"{value!r} has a time of day")
+    if types.is_timestamp(of) and isinstance(value, Instant):
+        return moment_of(value)
+    if types.is_struct(of):
+        return _as_dict(value, of)
+    if types.is_list(of) or types.is_large_list(of):
+        return [_fitting(item, of.value_type) for item in value]
+    if types.is_map(of) and isinstance(value, dict):
+        return [
+            (_fitting(key, of.key_type), _fitting(item, of.item_type))
+            for key, item in value.items()
+        ]
+    return value

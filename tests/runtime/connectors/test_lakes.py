@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import pkgutil
+from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opchain.common import Configuration, Row
+from opchain.common.time import Instant
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.commit_sink import SinkEpoch
 from opchain.runtime.connectors.lakes import DeltaSink, IcebergSink
@@ -154,3 +156,52 @@ def test_two_drivers_that_commit_one_epoch_concurrently_write_it_once(
     assert calls == 2
     assert suite.visible(target) == ["x"]
     assert frozen.last_commit("a.b") == 1
+
+
+INNER = [("x", pa.int64())]
+COLUMNS = [
+    *(("id", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))),
+    *(("row", pa.struct(INNER)), ("rows", pa.list_(pa.struct(INNER)))),
+    ("of", pa.map_(pa.string(), pa.struct(INNER))),
+]
+
+
+def write_to_delta(path: Path, record: Any) -> list[Any]:
+    deltalake = pytest.importorskip("deltalake")
+    deltalake.DeltaTable.create(path, schema=pa.schema(COLUMNS))
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration().set_string("execution.target", "local")
+    )
+    env.from_collection([record]).sink_to(DeltaSink(str(path)))
+    env.execute()
+    found: list[Any] = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
+    return found
+
+
+def test_instants_and_nested_rows_are_written(tmp_path: Path) -> None:
+    day, moment = date(2024, 1, 2), datetime(1970, 1, 1, 0, 0, 5, tzinfo=timezone.utc)
+    record = (1, day, Instant(5, 0), Row(x=1), [Row(2), None], {"a": Row(x=3)})
+    assert write_to_delta(tmp_path / "t", record) == [
+        {
+            "id": 1,
+            "day": day,
+            "at": moment,
+            "row": {"x": 1},
+            "rows": [{"x": 2}, None],
+            "of": [("a", {"x": 3})],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"id": 1.5}, "'float' object cannot be interpreted as an integer"),
+        ({"rows": [Row(x=1.5)]}, "'float' object cannot be interpreted as an integer"),
+        ({"day": datetime(2024, 1, 2, 3)}, "has a time of day"),  # noqa: DTZ001
+        (7, "the record 7: 'int' object is not iterable"),
+    ],
+)
+def test_values_that_would_change_are_refused(tmp_path: Path, record: Any, reason: str) -> None:
+    with pytest.raises(SinkError, match=reason):
+        write_to_delta(tmp_path / "t", record)
