@@ -73,7 +73,7 @@ class ShippedJob:
     Attributes:
         job_name: The job's name.
         parameters: The job's parameters.
-        import_path: Folders and files from which modules can be imported on this machine.
+        import_path: What precedes the import path of tasks: folders of this machine, and names of files that Spark copies.
         files: The names under which Spark knows cached files.
         seal: Signs the exceptions of tasks.
         finished: Takes the counts of tasks that have ended.
@@ -177,7 +177,7 @@ class StageTasks:
         )
 
     def _load(self, task: int) -> JobProgram:
-        sys.path[:0] = [entry for entry in self.job.import_path if entry not in sys.path]
+        self._order_imports()
         vertex = self._vertex_of(task)
         try:
             return task_program(self.job.job_name, self.job.parameters, vertex.load())
@@ -189,6 +189,13 @@ class StageTasks:
             if advice is not None:
                 add_note(error, advice)
             raise
+
+    def _order_imports(self) -> None:
+        """Puts the job's entries in front. Spark adds its files in an order that depends on their names, if there are 5."""
+        from pyspark import SparkFiles  # noqa: PLC0415 - for executors only
+
+        first = [SparkFiles.get(entry) for entry in self.job.import_path]
+        sys.path[:] = [*first, *(entry for entry in sys.path if entry not in first)]
 
     def _environment_of(self, task: int, chunks: Iterable[bytes]) -> TaskEnvironment:
         """The environment, with the DataFrame that the task reads and the schemas of its sinks."""

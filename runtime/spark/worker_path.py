@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.files.file_systems import name_of
 from opchain.runtime.job.dependencies import JobDependencies, installed_requirements, missing_file
 from opchain.runtime.spark.session import is_local
 
@@ -234,7 +235,7 @@ _added: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
 
 
 def provide_modules(context: SparkContext, python_executable: str | None) -> tuple[str, ...]:
-    """Makes opchain and the program's modules importable for tasks; returns entries that tasks must add to their path.
+    """Makes opchain and the program's modules importable for tasks; returns the first entries of their import path.
 
     Args:
         context: The context in which the job will run.
@@ -242,11 +243,13 @@ def provide_modules(context: SparkContext, python_executable: str | None) -> tup
     """
     if is_local(context) and _is_this_interpreter(python_executable or context.pythonExec):
         return tuple(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))  # noqa: PTH100
-    add_once(context, str(opchain_archive()), context.addPyFile)
+    archives = [opchain_archive()]
     sources = user_sources()
     if sources:
-        add_once(context, str(archive_of(sources, "program")), context.addPyFile)
-    return ()
+        archives.append(archive_of(sources, "program"))
+    for archive in archives:
+        add_once(context, str(archive), context.addPyFile)
+    return tuple(archive.name for archive in archives)
 
 
 def provide_modules_for_readers() -> None:
@@ -286,14 +289,12 @@ def _is_this_interpreter(executable: str) -> bool:
 
 
 def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[str, str]:
-    """Gives a job's files to Spark; returns the names under which `SparkFiles` knows cached files and archives.
+    """Gives a job's jars, archives and cached files to Spark; returns the names of cached files and archives in `SparkFiles`.
 
     Raises:
         FileNotFoundError: A file is missing.
     """
     context = session.sparkContext
-    for path in dependencies.python_files:
-        add_once(context, _python_file(path), context.addPyFile)
     for jar in dependencies.jars:
         add_once(context, jar, lambda path: _add_jar(session, path))
     names: dict[str, str] = {}
@@ -306,9 +307,12 @@ def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[
 
 
 def provide_imports(context: SparkContext, dependencies: JobDependencies) -> tuple[str, ...]:
-    """Makes opchain, the program's modules and its requirements importable; returns entries for the path of tasks.
+    """Makes opchain, the program's modules, and the job's Python files and requirements importable.
+
+    Returns the first entries of the import path of tasks. As in PyFlink and in one process, Python files are first.
 
     Raises:
+        FileNotFoundError: A Python file is missing.
         UnsupportedFeatureError: The job has requirements, and runs on a cluster.
     """
     if dependencies.requirements is not None and not is_local(context):
@@ -320,7 +324,11 @@ def provide_imports(context: SparkContext, dependencies: JobDependencies) -> tup
         )
     python = dependencies.python_executable
     installed = installed_requirements(dependencies.requirements, python)
-    return (*installed, *provide_modules(context, python))
+    modules = provide_modules(context, python)
+    python_files = [_python_file(path) for path in dependencies.python_files]
+    for path in python_files:
+        add_once(context, path, context.addPyFile)
+    return (*map(name_of, python_files), *installed, *modules)
 
 
 def _python_file(path: str) -> str:

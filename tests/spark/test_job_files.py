@@ -14,7 +14,7 @@ from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.spark.bounded_job import spark_run
-from opchain.runtime.spark.worker_path import provide_files, provide_imports
+from opchain.runtime.spark.worker_path import provide_imports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,6 +122,19 @@ def test_an_added_package_has_its_data_files(session: SparkSession, tmp_path: Pa
     assert ran(added, [1], imports(package.name)) == ["from a file"]
 
 
+@pytest.mark.parametrize("first", range(6))
+def test_modules_are_imported_from_the_first_python_file_that_has_them(
+    session: SparkSession, tmp_path: Path, first: int
+) -> None:
+    module = f"added_{first}_times"
+    folders = [tmp_path / f"folder{(first + number) % 6}" for number in range(6)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / f"{module}.py").write_text(f"NAME = {folder.name!r}", "utf-8")
+    added = JobDependencies(python_files=tuple(map(str, folders)))
+    assert ran(added, [1], imports(module)) == [f"folder{first}"]
+
+
 @pytest.mark.parametrize(
     "dependencies",
     [
@@ -134,7 +147,7 @@ def test_the_error_names_a_missing_file(
     session: SparkSession, dependencies: JobDependencies
 ) -> None:
     with pytest.raises(FileNotFoundError, match="the job needs the file '/nowhere/file'"):
-        provide_files(session, dependencies)
+        ran(dependencies, [1], str)
 
 
 def test_the_interpreter_of_the_job_is_used(session: SparkSession, tmp_path: Path) -> None:

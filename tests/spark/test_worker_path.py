@@ -61,9 +61,9 @@ def test_on_other_masters_opchain_and_the_program_are_shipped_once(
 ) -> None:
     context = Context(master, python)
     before = sys.path[:]
-    for _ in range(2):
-        assert provided(context, of_the_job) == ()
+    paths = [provided(context, of_the_job) for _ in range(2)]
     assert [name.partition("-")[0] for name in context.added] == ["opchain", "program"]
+    assert paths == [tuple(context.added)] * 2
     assert sys.path == before
 
 
