@@ -43,6 +43,6 @@ def retried(
         except lost as error:
             failure = error
     raise SinkError(
-        f"{where} can't reach its database after {retries + 1} attempts: "
+        f"{where}: all {retries + 1} attempts at its database failed; the last error is: "
         f"{' '.join(str(failure).split())}"
     ) from failure

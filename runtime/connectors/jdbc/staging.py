@@ -63,6 +63,9 @@ END
 {tag}"""
 """The statement sees only the variables of the row. Columns have priority over variables of the same name."""
 
+_SHOWN = 80
+"""The number of characters that an error shows of a field."""
+
 _LOCK = 0x6F70636861696E
 """The advisory lock for creating tables. Two concurrent sessions would fail, even with IF NOT EXISTS."""
 
@@ -156,13 +159,21 @@ def block_for_rows(
     tag = "$opchain$"
     while tag in text:
         tag = f"{tag[:-1]}_$"
-    shown = ", ".join(f"coalesce({row}.{column}::text, 'NULL')" for column in columns)
+    shown = ", ".join(_shown(f"{row}.{column}::text") for column in columns)
     return _BLOCK.format(
         tag=tag,
         row=row,
         rows=rows,
         statement=text,
         shown=f"concat('row (', concat_ws(', ', {shown}), ')')",
+    )
+
+
+def _shown(text: str) -> str:
+    """An expression for the start of a text, or for NULL. An error shows no document of a megabyte."""
+    return (
+        f"CASE WHEN length({text}) > {_SHOWN} THEN left({text}, {_SHOWN - 3}) || '...' "
+        f"ELSE coalesce({text}, 'NULL') END"
     )
 
 

@@ -121,6 +121,23 @@ def test_a_row_that_the_table_refuses_rolls_the_whole_commit_back(books: Server)
     assert books.rows("SELECT count(*) FROM t") == [(3,)]
 
 
+def test_the_error_of_a_refused_row_shows_the_start_of_long_texts(books: Server) -> None:
+    commit(books, staged(books, 1, (1, "a")))
+    with pytest.raises(SinkError, match=rf"; row \(1, {'x' * 77}\.\.\.\)\. Nothing was committed"):
+        commit(books, staged(books, 2, (1, "x" * 1_000_000)))
+
+
+def test_an_error_of_the_server_is_not_called_a_lost_connection(books: Server) -> None:
+    books.run("CREATE INDEX ON t (name)")
+    limit = JdbcExecutionOptions(max_retries=1)
+    rows = staged(books, 1, (1, "".join(map(chr, range(33, 12_000)))))
+    with (
+        closing(JdbcCommitter(parse_statement(INSERT), books.options, limit)) as committer,
+        pytest.raises(SinkError, match=r"all 2 attempts at its database failed.*index row"),
+    ):
+        committer.commit(rows)
+
+
 def test_staged_rows_that_were_deleted_fail_the_commit(books: Server) -> None:
     rows = staged(books, 1, (1, "a"), (2, "b"))
     books.run(f"DELETE FROM {rows[0].staged} WHERE number = 0")

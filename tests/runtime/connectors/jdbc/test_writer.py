@@ -146,5 +146,5 @@ def test_a_connection_lost_while_the_statement_is_checked_is_reopened(
 def test_the_writer_gives_up_connecting_to_an_unreachable_server() -> None:
     pytest.importorskip("psycopg", reason="needs psycopg")
     nowhere = JdbcConnectionOptions("jdbc:postgresql://127.0.0.1:1/books")
-    with pytest.raises(SinkError, match=r"'books' .* can't reach its database after 2 attempts"):
+    with pytest.raises(SinkError, match=r"'books' .*: all 2 attempts at its database failed"):
         JdbcWriter(INSERT, nowhere, JdbcExecutionOptions(max_retries=1), ORIGIN)
