@@ -12,8 +12,8 @@ from opchain.datastream.connectors.file_system import (
     BucketAssigner,
     FileSink,
     FileSource,
+    OnCheckpointRollingPolicy,
     OutputFileConfig,
-    RollingPolicy,
     StreamFormat,
 )
 from opchain.datastream.formats.avro import AvroBulkWriters, AvroReaders, AvroSchema
@@ -101,7 +101,7 @@ def sink_of(writes: Any, path: str, part_size: int | None = None) -> FileSink[An
     naming = OutputFileConfig.builder().with_part_prefix("out").build()
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     if part_size is not None:
-        builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size))
+        builder.with_rolling_policy(OnCheckpointRollingPolicy(part_size))
     sink: FileSink[Any] = builder.with_output_file_config(naming).build()
     return sink
 

@@ -246,7 +246,7 @@ class DefaultRollingPolicy(RollingPolicy):
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):
-    """Made by `RollingPolicy.on_checkpoint_rolling_policy`."""
+    """Made by `RollingPolicy.on_checkpoint_rolling_policy`. Tables also set a size, as Flink's TableRollingPolicy does."""
 
 
 def _checked(text: str, call: str) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 from opchain.runtime.connectors.file_buckets import (
     BasePathBucketAssigner,
     BucketAssigner,
+    OnCheckpointRollingPolicy,
     OutputFileConfig,
     RollingPolicy,
     bucket_folder,
@@ -225,6 +226,19 @@ class FileSink(Sink[T]):
         def __init__(self, base_path: str, row_format: Any) -> None:
             super().__init__(base_path, row_format)
             self._rolling = RollingPolicy.on_checkpoint_rolling_policy()
+
+        def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Any:
+            """Takes only `RollingPolicy.on_checkpoint_rolling_policy()`, which is the default.
+
+            Raises:
+                ValueError: The policy is another one, as in PyFlink.
+            """
+            if not isinstance(rolling_policy, OnCheckpointRollingPolicy):
+                raise ValueError(  # noqa: TRY004 - as in PyFlink
+                    f"with_rolling_policy of a bulk format ({type(self._format).__name__}) got {rolling_policy!r}; it "
+                    "takes RollingPolicy.on_checkpoint_rolling_policy(), because such a file ends at each checkpoint"
+                )
+            return super().with_rolling_policy(rolling_policy)
 
         def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
             """Not supported: files of a bulk format can't be concatenated.

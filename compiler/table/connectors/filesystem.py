@@ -102,12 +102,12 @@ def write_files(stream: DataStream[Any], options: Options) -> Any:
 
 def _set_sizes(builder: Any, form: Any, options: Options) -> None:
     """Sets when a file is complete, and whether small files are merged."""
-    from opchain.runtime.connectors.file_buckets import RollingPolicy  # noqa: PLC0415 - likewise
+    from opchain.runtime.connectors.file_buckets import OnCheckpointRollingPolicy  # noqa: PLC0415 - likewise
     from opchain.runtime.connectors.file_sink import FileCompactor, FileCompactStrategy  # noqa: PLC0415 - likewise
 
     most = options.memory_size("sink.rolling-policy.file-size")
     if most is not None:
-        builder.with_rolling_policy(RollingPolicy.default_rolling_policy(most))
+        builder.with_rolling_policy(OnCheckpointRollingPolicy(most))
     options.without_effect("files are complete by their size and at checkpoints", *_INTERVALS)
     merged = options.memory_size("compaction.file-size") or most
     if not options.flag("auto-compaction"):

@@ -7,7 +7,7 @@ from file_sinks import commit, sink_to, visible, writer_of, written
 
 from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileConfig, RollingPolicy
-from opchain.runtime.connectors.file_sink import FileSink
+from opchain.runtime.connectors.file_sink import FileSink, StreamingFileSink
 from opchain.runtime.errors import SinkError
 from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
 
@@ -155,6 +155,16 @@ def test_records_of_a_declared_type_are_written_as_java_prints_them(tmp_path: Pa
     commit(sink, written(sink, cast("Any", ("word", 3))))
     (file,) = tmp_path.iterdir()
     assert file.read_text() == "(word,3)\n"
+
+
+@pytest.mark.parametrize("kind", [FileSink, StreamingFileSink])
+def test_a_bulk_format_rolls_files_at_checkpoints_only(tmp_path: Path, kind: Any) -> None:
+    builder = kind.for_bulk_format(str(tmp_path), CountedFactory())
+    assert builder.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()) is builder
+    with pytest.raises(
+        ValueError, match=r"bulk format \(CountedFactory\) got DefaultRollingPolicy"
+    ):
+        builder.with_rolling_policy(RollingPolicy.default_rolling_policy())
 
 
 def test_a_bulk_format_is_finished_at_the_end_of_the_file(tmp_path: Path) -> None:
