@@ -34,8 +34,9 @@ class NotCapturable:
             GraphError: Always.
         """
         raise GraphError(
-            f"a function refers to a {type(self).__name__}, which exists only while the program builds the job. Use "
-            "connect(), join() or broadcast() for the records of another stream; otherwise capture plain values"
+            f"a function, or the object of a method, refers to a {type(self).__name__}, which exists only while the "
+            "program builds the job. Use connect(), join() or broadcast() for the records of another stream; otherwise "
+            "keep plain values"
         )
 
 
