@@ -18,7 +18,7 @@ from forms import FORMS, run_form
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROGRAMS = int(os.environ.get("OPCHAIN_PROGRAMS", "60"))
+PROGRAMS = int(os.environ.get("OPCHAIN_PROGRAMS", "30"))
 SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
 CHOSEN = random.Random(SEED).sample(COMBINATIONS, PROGRAMS)
 
