@@ -34,7 +34,7 @@ from opchain.runtime.time import Instant
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 _ATTEMPTS = 5
@@ -133,15 +133,15 @@ class _LakeSink(CommitSink[Any]):
     def _table_of(self, records: Sequence[Any]) -> Any:
         pa = imported("pyarrow", "files", type(self).__name__)
         schema = self.arrow_schema()
+        as_dict = _to_dict(schema, pa.types)
+        refusals = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError)
         try:
-            return pa.Table.from_pylist([_as_dict(record, schema) for record in records], schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError) as error:
+            return pa.Table.from_pylist(list(map(as_dict, records)), schema)
+        except refusals as error:
             for record in records:
                 try:
-                    pa.Table.from_pylist([_as_dict(record, schema)], schema)
-                except (  # noqa: PERF203 - rare
-                    *(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError),
-                ) as first:
+                    pa.Table.from_pylist([as_dict(record)], schema)
+                except refusals as first:  # noqa: PERF203 - rare
                     raise SinkError(
                         f"{self!r} can't write the record {short_repr(record)}: {first}; the columns are {schema.names}"
                     ) from error
@@ -349,42 +349,68 @@ def _property(owner: str) -> str:
     return f"opchain.committed.{owner}"
 
 
-def _as_dict(record: Any, schema: Any) -> dict[str, Any]:
-    """The values of a record by the names of the fields of an Arrow schema or struct."""
-    types = {field.name: field.type for field in schema}
-    if isinstance(record, Row) and record._fields:
-        record = record.as_dict()
-    if isinstance(record, dict):
-        unknown = [name for name in record if name not in types]
-        if unknown:
-            raise ValueError(f"the table has no column '{unknown[0]}'")
-        return {name: _fitting(value, types[name]) for name, value in record.items()}
-    values = list(record)
-    if len(values) != len(types):
-        raise ValueError(f"it has {len(values)} values, and the table has {len(types)} columns")
-    return {
-        name: _fitting(value, of) for value, (name, of) in zip(values, types.items(), strict=True)
-    }
+def _to_dict(schema: Any, types: Any) -> Callable[[Any], dict[str, Any]]:
+    """Converts records to dictionaries by the names of the fields of an Arrow schema or struct."""
+    converters = {field.name: _converter(field.type, types) for field in schema}
+
+    def converted(record: Any) -> dict[str, Any]:
+        if isinstance(record, Row) and record._fields:
+            record = record.as_dict()
+        if isinstance(record, dict):
+            unknown = [name for name in record if name not in converters]
+            if unknown:
+                raise ValueError(f"the table has no column '{unknown[0]}'")
+            return {name: converters[name](value) for name, value in record.items()}
+        values = list(record)
+        if len(values) != len(converters):
+            raise ValueError(
+                f"it has {len(values)} values, and the table has {len(converters)} columns"
+            )
+        return {
+            name: convert(value)
+            for value, (name, convert) in zip(values, converters.items(), strict=True)
+        }
+
+    return converted
 
 
-def _fitting(value: Any, of: Any) -> Any:  # noqa: PLR0911 - one for each kind of type
-    """A value for an Arrow type. A TypeError if Arrow would drop the fraction of a number, or the time of a date."""
-    types = imported("pyarrow", "files", "DeltaSink").types
-    if value is None:
-        return None
+def _converter(of: Any, types: Any) -> Callable[[Any], Any]:
+    """Converts values for an Arrow type. A TypeError if Arrow would drop the fraction of a number, or the time of a date."""
+    convert: Callable[[Any], Any]
     if types.is_integer(of):
-        return operator.index(value)
-    if types.is_date(of) and isinstance(value, datetime):
+        convert = operator.index
+    elif types.is_date(of):
+        convert = _without_time
+    elif types.is_timestamp(of):
+        convert = _moment
+    elif types.is_struct(of):
+        convert = _to_dict(of, types)
+    elif types.is_list(of) or types.is_large_list(of):
+        convert = _list_converter(_converter(of.value_type, types))
+    elif types.is_map(of):
+        convert = _map_converter(_converter(of.key_type, types), _converter(of.item_type, types))
+    else:
+        return lambda value: value
+    return lambda value: None if value is None else convert(value)
+
+
+def _without_time(value: Any) -> Any:
+    if isinstance(value, datetime):
         raise TypeError(f"{value!r} has a time of day")
-    if types.is_timestamp(of) and isinstance(value, Instant):
-        return moment_of(value)
-    if types.is_struct(of):
-        return _as_dict(value, of)
-    if types.is_list(of) or types.is_large_list(of):
-        return [_fitting(item, of.value_type) for item in value]
-    if types.is_map(of) and isinstance(value, dict):
-        return [
-            (_fitting(key, of.key_type), _fitting(item, of.item_type))
-            for key, item in value.items()
-        ]
     return value
+
+
+def _moment(value: Any) -> Any:
+    return moment_of(value) if isinstance(value, Instant) else value
+
+
+def _list_converter(item: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda values: list(map(item, values))
+
+
+def _map_converter(key: Callable[[Any], Any], item: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda entries: (
+        [(key(each), item(value)) for each, value in entries.items()]
+        if isinstance(entries, dict)
+        else entries
+    )

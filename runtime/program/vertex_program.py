@@ -279,7 +279,7 @@ class StageProgram:
 
 @dataclass(frozen=True, slots=True)
 class JobProgram:
-    """A compiled job as it is sent to executors. The stages are in the order in which they run, and so are the vertices."""
+    """A compiled job as it is sent to executors. Stages and vertices are in the order in which they run."""
 
     job_name: str
     vertices: tuple[VertexProgram, ...]

@@ -46,7 +46,7 @@ def type_information_of(data_type: DataType) -> TypeInformation[Any]:
 
 
 def printed_type(data_type: DataType) -> TypeInformation[Any]:
-    """The type whose text Flink's `print` shows: times are those of Java's java.time package."""
+    """The type for the text of the `print` connector, which shows times as classes of java.time do."""
     local = LocalTimeType("TIMESTAMP")
     return _with(data_type, ("TIMESTAMP", "TIMESTAMP_LTZ", "TIME"), local).type_information()
 

@@ -244,7 +244,7 @@ class OutboxCommitter(Committer):
         return sorted(topic for topic, note in notes if note > _end_of(checkpoint_id))
 
     def _notes_of(self, origin: SinkOrigin) -> dict[str, int]:
-        # The transaction of a driver that was killed may still be open. Its note is that of the last checkpoint or an earlier one.
+        # A killed driver may have left its transaction open. Such a transaction has no note of a later checkpoint.
         brokers = Brokers(self._properties, origin.where)
         return _notes(brokers, self._name_of(origin), READ_UNCOMMITTED)
 

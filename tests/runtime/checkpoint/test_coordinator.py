@@ -515,7 +515,7 @@ def test_two_concurrent_processes_complete_each_epoch_once(tmp_path: Path) -> No
     epochs = [int(line) for out, _, _ in outcomes for line in out.split()]
     assert sorted(epochs) == sorted(set(epochs))
     assert all(code == 0 or (code == 3 and "run" in err) for _, err, code in outcomes), outcomes
-    # The last process that took over may find that the other one completed its first epoch. Then it stops, too.
+    # The process that took over last stops, too, if another one has already completed its first epoch.
     # On a busy machine, a process that starts late may find all epochs completed.
     assert [code for out, _, code in outcomes if out].count(0) <= 1
     storage = checkpoint_storage(str(tmp_path / "place"))
