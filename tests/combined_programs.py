@@ -109,25 +109,21 @@ SOURCES = {
 }
 """By name: the stream, and the key and number of its records `v`."""
 
-FUNCTIONS = {
-    "flat map": (
-        """
+_FLAT_MAP = """
 class P(FlatMapFunction):
     seen = 0
 
     def flat_map(self, v):
         BODY
-""",
+"""
+
+FUNCTIONS = {
+    "flat map": (
+        _FLAT_MAP,
         "flat_map(P())",
     ),
     "flat map after a map": (
-        """
-class P(FlatMapFunction):
-    seen = 0
-
-    def flat_map(self, v):
-        BODY
-""",
+        _FLAT_MAP,
         "map(lambda v: v).flat_map(P())",
     ),
     "process": (
