@@ -41,7 +41,7 @@ from opchain.compiler.codegen.static_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from opchain.compiler.codegen.form import Form, Function
 
@@ -54,7 +54,8 @@ def unpack_records(form: Form) -> None:
     """Replaces fields of records by the expressions of the fields."""
     for function in form.functions:
         _make_after_tries(form, function)
-        function.body = _without_tests(form, function.body, types_of(function, form))
+        known = f.values_set_once(function.body)
+        function.body = _without_tests(form, function.body, known, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
             if isinstance(statement, f.ForEachResult):
                 if isinstance(statement.iterable, _LISTED):
@@ -133,16 +134,22 @@ def _without_repeats(block: Block) -> Block:
     return done
 
 
-def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]) -> Block:
-    """A block without the tests whether records that it builds are None or have a tag."""
+def _without_tests(
+    form: Form,
+    block: Block,
+    known: Mapping[str, ast.expr],
+    types: dict[str, StaticType | None],
+) -> Block:
+    """A block without the tests whether records that the function builds are None or have a tag."""
     done: Block = []
     for statement in block:
         for inner in f.blocks(statement):
-            inner[:] = _without_tests(form, inner, types)
+            inner[:] = _without_tests(form, inner, known, types)
         made, asks = done[-1] if done else None, notes.asks(statement)
         if asks is not None and isinstance(statement, ast.If) and f.variable_set(made):
             assert isinstance(made, ast.Assign)
-            display = display_of(made.value, form.constants)
+            other = made.value.id if isinstance(made.value, ast.Name) else None
+            display = display_of(known.get(other) if other else made.value, form.constants)
             asked = [made.targets[0], *(display.elements[:1] if display is not None else [])]
             # It may ask for another record, which was taken apart before.
             is_asked = bool(f.names_in([statement.test]) & f.names_in(asked))
@@ -151,7 +158,7 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
                 is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)
                 done += statement.body if is_negated else statement.orelse
                 continue
-            if is_asked and asks == "tag" and display is not None:
+            if is_asked and asks == "tag" and display is not None and other is None:
                 done[-1:] = _asking_first(form, made, statement)
         done.append(statement)
     return done

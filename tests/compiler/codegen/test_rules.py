@@ -1129,6 +1129,26 @@ def test_a_record_that_a_try_creates_is_split_into_fields() -> None:
     assert "is_tagged" not in source
 
 
+class LargeOnes(KeyedProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if value["price"] > 3:
+            yield value
+
+
+def test_only_the_fields_that_are_read_of_a_record_that_a_process_function_sends_on_are_exchanged() -> (
+    None
+):
+    def draw(env: Any) -> None:
+        orders = env.from_sequence(1, 6).map(lambda n: {"id": n, "price": n % 5, "note": str(n)})
+        large = orders.key_by(lambda order: order["id"]).process(LargeOnes())
+        seen(large.map(lambda order: order["id"] * 10), "large")
+
+    source = source_of(draw).partition("def fallback_0")[0]
+    assert "is_tagged" not in source
+    assert "note" not in source
+    assert run_form(draw).records("large") == [40]
+
+
 def test_a_declared_row_is_converted_once() -> None:
     source = job_of(rows_with_times).vertices[0].source.partition("def fallback_0")[0]
     assert "as_declared_2" not in source
