@@ -215,6 +215,7 @@ def test_states_with_ttl_behave_the_same_in_each_form(
         assert outcome(form, records, config, mode) == interpreted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("function", [Lives, OnlyLives])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
