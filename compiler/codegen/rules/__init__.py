@@ -63,10 +63,10 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule(inline_functions, every_callee_is_bound),
     Rule(decide_in_branches),
+    Rule(drop_copies, inlines=False),
     Rule(read_json),
     Rule(write_json),
     Rule(read_fields),
-    Rule(drop_copies, inlines=False),
     Rule(fuse_lists),
     Rule(unpack_records),
     Rule(convert_declared_types, nothing_is_left_to_convert, inlines=False),

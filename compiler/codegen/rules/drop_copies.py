@@ -14,6 +14,8 @@ A record needs no copy in three cases:
 from __future__ import annotations
 
 import ast
+import json
+import math
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -21,12 +23,15 @@ from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import changes_object, fresh_of, only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import calls_builtin
-from opchain.compiler.codegen.names import stem
+from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.static_types import is_frozen, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
+
+_READS_ONLY = (json.loads, *(function for function in vars(math).values() if callable(function)))
+"""Functions of libraries that keep and change no argument."""
 
 
 def drop_copies(form: Form) -> None:
@@ -115,7 +120,7 @@ def _is_harmless(form: Form, function: Function, types: dict[str, StaticType | N
             return False
         if isinstance(statement, (f.Fold, f.Append, f.CopyIfMutable, f.Count)):
             continue
-        if not all(_is_pure(part, types) for part in f.own_expressions(statement)):
+        if not all(_is_pure(part, types, form) for part in f.own_expressions(statement)):
             return False
     return True
 
@@ -143,7 +148,7 @@ def _is_new(
     )
 
 
-def _is_pure(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
+def _is_pure(node: ast.expr, types: dict[str, StaticType | None], form: Form) -> bool:
     """Whether an expression has no side effects, including the internal functions that it calls."""
     for item in ast.walk(node):
         if isinstance(item, ast.Attribute):
@@ -151,7 +156,9 @@ def _is_pure(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
                 return False
         elif isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute):
             called = f.called(item)
-            is_own = stem(called) in ("identify", "zip") or notes.is_fresh(item)
-            if not is_own and called not in MAKERS and not calls_builtin(item):
+            is_own = calls(item, Trait.KEEPS_NOTHING) or called == "zip" or notes.is_fresh(item)
+            function = form.constants.get(called)
+            is_known = calls_builtin(item) or any(function is known for known in _READS_ONLY)
+            if not is_own and called not in MAKERS and not is_known:
                 return False
     return True
