@@ -2,7 +2,7 @@
 
 The scheduler interleaves the drivers' calls and makes them fail: see simulated_scheduler.py. The output is a folder,
 a service, a table or a database, see OUTPUTS. Meanwhile the outputs do what they do by themselves: readers move
-committed files away, servers end sessions, transactions time out. Clocks jump, and a state file of the last checkpoint is
+committed files away, servers end sessions, transactions time out. Clocks jump, and a file of the last checkpoint is
 damaged. The source has positions, and says at each look how far an epoch may read.
 
 At the end one driver runs without faults, then the frozen ones wake. Each record must be in the output once,
@@ -39,7 +39,7 @@ from opchain.common import Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints, last_file
 from opchain.runtime.checkpoint.fall_back import is_whole
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
@@ -67,6 +67,8 @@ OUTPUTS: dict[str, type[Output]] = {
 }
 RECORDS = 8
 _MOST_PER_EPOCH = 4
+_METADATA_IS_DAMAGED = 3
+"""The remainder of the seeds that damage metadata. Only odd seeds retain a checkpoint before the last one."""
 _SETTINGS = StreamingSettings(trigger=Trigger.AVAILABLE_NOW)
 
 
@@ -205,7 +207,7 @@ class World(Scheduler):
         self.output.happen()
 
     def damage(self) -> None:
-        """Cuts a state file that no checkpoint but the last one refers to.
+        """Cuts a file of the last checkpoint: its metadata, or a state file to which no other checkpoint refers.
 
         A late call may still delete the checkpoint before, which nothing could be resumed from then.
         """
@@ -217,6 +219,9 @@ class World(Scheduler):
             return
         *others, last = (set(read_metadata(storage, epoch).files) for epoch in epochs)
         own = sorted(last.difference(*others))
+        if self.seed % 4 == _METADATA_IS_DAMAGED:
+            metadata = last_file(storage, epochs[-1])
+            own = [] if metadata is None else [metadata.name]
         if own:
             self.trace.append(f"{own[0]} is damaged")
             self.files[own[0]] = b""

@@ -15,11 +15,15 @@ them, removes the files, and moves the merged file to its final name. So a repea
 where the last attempt stopped, and a reader never sees a record twice.
 
 The note also says which checkpoint the output contains, even if the checkpoints were restored from a backup.
+
+Until all files are moved, a hidden file beside the note lists them. If the driver dies before that, and the metadata of
+the checkpoint is damaged, the next run moves the files of the list.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import uuid
@@ -165,8 +169,9 @@ class FileCommitter(Committer):
                 staging.commit_checkpoint(checkpoint_id, list(files))
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes all staged files of the sink."""
-        _Staging(staging_folder(self._base_path, origin)).discard(confirm)
+        """Removes all staged files of the sink. It first completes a commit that was interrupted."""
+        folder = staging_folder(self._base_path, origin)
+        _Staging(folder, self._compaction, self._success_file).discard(origin.where, confirm)
 
     def last_commit(self, origin: SinkOrigin) -> int | None:
         """The checkpoint of the last note."""
@@ -218,9 +223,11 @@ class _Staging:
                 # A later run has continued from here, or another attempt at this epoch was committed.
                 return
             self._require(files, [file for file in files if not self._is_staged(file.staged)])
+            self._write_list(note, files)
             self._files.touch(self.path_of(note))
             self._files.sync_folder(self.folder)
         self._move(files)
+        self._remove_list(note)
         self.remove_notes(lambda found: found < checkpoint_id)
 
     def commit_job(self, files: Sequence[StagedFile]) -> None:
@@ -248,12 +255,42 @@ class _Staging:
         is_claimed = group.claim_in(self._staged) is not None
         return is_claimed or self._files.status(group.path) is not None
 
-    def discard(self, confirm: Callable[[], None]) -> None:
+    def discard(self, where: str, confirm: Callable[[], None]) -> None:
+        found = sorted(self._staged)
         confirm()
-        for name in sorted(self._staged):
+        self._complete_commit(where)
+        for name in found:
             with suppress(FileNotFoundError):  # its writer has removed it
                 self._files.delete(joined(self.folder, name))
         self._remove_folder()
+
+    def _complete_commit(self, where: str) -> None:
+        """Moves the files that an interrupted commit has left."""
+        last = max(self.notes, default=None)
+        if last is None or not self._is_staged(self._list_of(last)):
+            return
+        try:
+            with self._files.open_input(self._list_of(last)) as stream:
+                listed = json.loads(stream.read())
+        except FileNotFoundError:  # the run that has replaced this one has moved them
+            return
+        self._move(
+            [
+                StagedFile(joined(self.folder, name), path, last[0], where, size)
+                for name, path, size in listed
+            ]
+        )
+
+    def _write_list(self, note: tuple[int, str], files: Sequence[StagedFile]) -> None:
+        self._remove_list(note)  # of a driver that died before it created the note
+        listed = [(name_of(file.staged), file.path, file.size) for file in files]
+        with self._files.create(self._list_of(note)) as stream:
+            stream.write(json.dumps(listed).encode())
+            self._files.complete(stream)
+
+    def _remove_list(self, note: tuple[int, str]) -> None:
+        with suppress(FileNotFoundError):
+            self._files.delete(self._list_of(note))
 
     def reset(self, checkpoint_id: int) -> None:
         if max(self.notes, default=(0, ""))[0] > checkpoint_id:
@@ -368,6 +405,9 @@ class _Staging:
 
     def path_of(self, note: tuple[int, str]) -> str:
         return joined(self.folder, f"committed-{note[0]}-{note[1]}")
+
+    def _list_of(self, note: tuple[int, str]) -> str:
+        return joined(self.folder, f".committed-{note[0]}-{note[1]}.files")
 
 
 def _digest(files: Sequence[StagedFile]) -> str:
