@@ -77,44 +77,44 @@ class SplitReader:
     def batches(self) -> Iterator[Any]:
         """The batches of all splits. Each must be processed before the next one is requested."""
         waiting = [(split.watermark, number) for number, (_, split) in enumerate(self._splits)]
-        # Unbounded splits that had no records. If all have none, the task waits for the first of them.
+        # Splits without records, and splits that are ahead. If there are no others, the task waits for the first of them.
         waits_s: dict[int, float] = {}
         heapq.heapify(waiting)
         turn = passed_over = 0
         try:
             while waiting:
-                place, number = heapq.heappop(waiting)
+                _, number = heapq.heappop(waiting)
                 split = self._splits[number][1]
                 if self._limit is not None and split.watermark > self._limit():
-                    turn += 1
-                    heapq.heappush(waiting, (turn if self._is_endless else place, number))
+                    waits_s[number] = NOTHING_YET_S
                     passed_over += 1
                     # The split with the lowest watermark is ahead, so all others are too.
-                    if not self._is_endless or passed_over >= len(waiting):
+                    if not self._is_endless or passed_over > len(waiting):
                         passed_over = 0
+                        waits_s.clear()
                         if self._pause is not None:
                             self._pause()
                         yield []  # so that the task runs its mail
-                    continue
-                passed_over = 0
-                self._enter(split)
-                batch = next(self._reader(number), None)
-                if batch is None:
-                    del self._open[number]
-                    waits_s.pop(number, None)
-                    if self._leave is not None:
-                        self._leave(split)
-                    continue
-                length = len(_values(batch))
-                self._records_read[number] += length
-                if length or not self._is_endless:
-                    waits_s.clear()
-                    yield batch
                 else:
-                    waits_s[number] = getattr(batch, "wait_s", NOTHING_YET_S)
-                    if len(waits_s) > len(waiting):
-                        yield NothingYet(min(waits_s.values()))
+                    passed_over = 0
+                    self._enter(split)
+                    batch = next(self._reader(number), None)
+                    if batch is None:
+                        del self._open[number]
+                        waits_s.pop(number, None)
+                        if self._leave is not None:
+                            self._leave(split)
+                        continue
+                    length = len(_values(batch))
+                    self._records_read[number] += length
+                    if length or not self._is_endless:
                         waits_s.clear()
+                        yield batch
+                    else:
+                        waits_s[number] = getattr(batch, "wait_s", NOTHING_YET_S)
+                if len(waits_s) > len(waiting):
+                    yield NothingYet(min(waits_s.values()))
+                    waits_s.clear()
                 turn += 1
                 # An unbounded split may have no records for long, so the others must not wait for it.
                 heapq.heappush(waiting, (turn if self._is_endless else split.watermark, number))

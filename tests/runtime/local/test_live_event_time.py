@@ -220,6 +220,26 @@ def test_a_split_that_is_ahead_waits_while_another_split_is_read() -> None:
     assert found.index(200) > found.index(90)
 
 
+class BusyAndQuiet(Quiet):
+    """Split 0 emits numbers until a window has fired. Split 1 emits none."""
+
+    is_bounded = False
+
+    def splits(self, parallelism: int) -> Any:
+        return [[0, 1]]
+
+    def read(self, split: int, batch_size: int) -> Iterator[Sequence[int]]:
+        for number, batch in enumerate(super().read(split, batch_size)):
+            yield batch if split else [number]
+
+
+def test_a_split_that_is_ahead_does_not_keep_a_quiet_split_from_becoming_idle() -> None:
+    fired.clear()
+    strategy = IDLE.with_watermark_alignment("group", Duration.of_millis(5))
+    ran = run_live(lambda env: fires(env.from_source(BusyAndQuiet(), strategy, "two")))
+    assert ran.records("sums")[0] == sum(range(10))
+
+
 def test_a_source_without_watermarks_does_not_hold_its_alignment_group_back() -> None:
     """The other source continues although the first one emits no watermarks."""
     aligned: Any = NONE.with_watermark_alignment("group", Duration.of_millis(1))
