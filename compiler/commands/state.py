@@ -25,6 +25,7 @@ from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKe
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
 from opchain.runtime.checkpoint.state_rows import Chosen, as_json, chosen_operators
 from opchain.runtime.errors import imported, short_repr
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from opchain.state import StateRow
@@ -146,6 +147,8 @@ def _window(row: StateRow) -> str:
         return "-"
     if row.window_start is None:
         return "global"
+    if row.window_end == MAX_LONG_VALUE:
+        return f"number {row.window_start}"
     return f"{_time(row.window_start)} to {_time(row.window_end)}"
 
 

@@ -33,7 +33,7 @@ from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.spark_types import pyarrow
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import CheckpointError, StateError, short_repr
-from opchain.runtime.functions.window import GlobalWindow, TimeWindow
+from opchain.runtime.functions.window import CountWindow, GlobalWindow, TimeWindow
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -52,6 +52,7 @@ from opchain.runtime.state.operator_snapshot import (
     OperatorStateSnapshot,
 )
 from opchain.runtime.state.timers.timer_services import TimerServices
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 from opchain.runtime.types.types import Types
@@ -93,8 +94,8 @@ class StateRow:
         kind: value, list, map, reducing, aggregating, table (an operator's own), event-time timer,
             processing-time timer, operator list, operator union list, or broadcast.
         key: The key; None for operator state. The key of the entry for broadcast state.
-        window_start: The start of a time window in milliseconds since 1970, None without a window.
-        window_end: Its end; the largest long for a global window.
+        window_start: The start of a time window in milliseconds since 1970, the number of a count window, or None.
+        window_end: The end of a time window; the largest long for a count window and a global window.
         value: The contents: a value, a list, a dict, an accumulator; for a timer its time in milliseconds.
         key_group: The key group; None for operator state.
         subtask: The subtask that wrote the entry.
@@ -285,6 +286,8 @@ def _operator_rows(blank: StateRow, found: OperatorStateSnapshot) -> Iterator[St
 def _times(namespace: Any) -> tuple[int | None, int | None]:
     if isinstance(namespace, TimeWindow):
         return namespace.start, namespace.end
+    if isinstance(namespace, CountWindow):
+        return namespace.id, namespace.max_timestamp()
     if isinstance(namespace, GlobalWindow):
         return None, namespace.max_timestamp()
     if namespace is VOID:
@@ -297,6 +300,8 @@ def _namespace(row: StateRow) -> Any:
         return VOID
     if row.window_start is None:
         return GlobalWindow.get()
+    if row.window_end >= MAX_LONG_VALUE:  # pandas may have rounded it up
+        return CountWindow(row.window_start)
     return TimeWindow(row.window_start, row.window_end)
 
 

@@ -257,6 +257,31 @@ def test_the_contents_of_windows_are_read_and_changed(backend: str, tmp_path: Pa
     assert ("a", 13000, 701) in out
 
 
+def count_windows(env: Any) -> None:
+    words = given(env, "words").key_by(lambda word: word[0])
+    seen(words.count_window(3, 2).reduce(lambda a, b: a + b).uid("joined"), "joined")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_contents_of_count_windows_are_read_and_changed(backend: str, tmp_path: Path) -> None:
+    run = run_of(count_windows, tmp_path / "job", backend, 1)
+    run.run(words=["a1", "b1", "a2", "a3", "b2"])
+    place = saved(run)
+    run.close()
+    contents = opchain.state.read(place, "joined", "window-contents")
+    found = {(row.key, row.window_start): row.value for row in contents}
+    assert found == {("a", 1): "a3", ("b", 0): "b1b2"}
+    shown = CliRunner().invoke(main, ["state", place, "--state", "window-contents"]).stdout
+    assert "number 1" in shown
+    frame = contents.to_pandas()
+    frame["value"] = frame["value"].str.upper()
+    opchain.state.write(tmp_path / "w", frame, base=place)
+    again = resumed(str(tmp_path / "w"), count_windows, backend, 1)
+    out = again.run(words=["b3", "a4", "a5"]).records("joined")
+    again.close()
+    assert out == ["B1B2b3", "A3a4a5"]
+
+
 class Rules(BroadcastProcessFunction[Any, Any, Any]):
     rules = MapStateDescriptor("rules", Types.STRING(), Types.INT())
 
