@@ -332,7 +332,7 @@ class _Prepared:
     def __init__(self, session: _Session) -> None:
         self._session = session
 
-    def prepare(self, name: bytes, statement: bytes) -> _Prepared:
+    def prepare(self, name: bytes, statement: bytes, types: Sequence[int]) -> _Prepared:
         self._session.ask("prepare the statement", lambda: None, changes=False)
         return self
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_information import TypeInformation
     from opchain.runtime.types.type_variables import T
 
 
@@ -86,7 +87,8 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
             )
         if for_mysql:
             return JdbcSink(MySqlSink(sql, statement, jdbc_connection_options, execution))
-        return JdbcSink(_PostgresSink(sql, jdbc_connection_options, execution))
+        types = tuple(type_info.field_types)
+        return JdbcSink(_PostgresSink(sql, jdbc_connection_options, execution, types))
 
 
 _PLACE = re.compile(r"//(?:[^@/]*@)?(?P<host>[^:/,?]+)(?::(?P<port>\d+))?[^/]*/(?P<database>[^?]+)")
@@ -100,11 +102,16 @@ class _PostgresSink(Sink[Any]):
     changes_records = False
 
     def __init__(
-        self, sql: str, connection: JdbcConnectionOptions, execution: JdbcExecutionOptions
+        self,
+        sql: str,
+        connection: JdbcConnectionOptions,
+        execution: JdbcExecutionOptions,
+        types: Sequence[TypeInformation[Any]],
     ) -> None:
         self.sql = sql
         self.connection = connection
         self.execution = execution
+        self.types = types
 
     def __repr__(self) -> str:
         return f"JdbcSink({self.sql!r})"
@@ -124,7 +131,9 @@ class _PostgresSink(Sink[Any]):
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
         """The writer. It connects, and checks that the server accepts the statement."""
         statement = parse_statement(self.sql)
-        return JdbcWriter(statement, self.connection, self.execution, origin_of(context))
+        return JdbcWriter(
+            statement, self.connection, self.execution, origin_of(context), self.types
+        )
 
     def create_committer(self) -> Committer:
         """The committer, which runs the statement."""

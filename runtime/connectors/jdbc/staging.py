@@ -24,11 +24,13 @@ from opchain.runtime.connectors.jdbc.retries import retried
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
 from opchain.runtime.types.row import Row
+from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.connectors.jdbc.statement import Statement
+    from opchain.runtime.types.type_information import TypeInformation
 
 
 _TABLES = """\
@@ -65,6 +67,24 @@ END
 
 _SHOWN = 80
 """The number of characters that an error shows of a field."""
+
+_NAMES: dict[TypeInformation[Any], str] = {
+    Types.STRING(): "text",
+    Types.CHAR(): "text",
+    Types.BOOLEAN(): "bool",
+    Types.BYTE(): "int2",
+    Types.SHORT(): "int2",
+    Types.INT(): "int4",
+    Types.LONG(): "int8",
+    Types.FLOAT(): "float4",
+    Types.DOUBLE(): "float8",
+    Types.BIG_INT(): "numeric",
+    Types.BIG_DEC(): "numeric",
+    Types.SQL_DATE(): "date",
+    Types.SQL_TIME(): "time",
+    Types.SQL_TIMESTAMP(): "timestamp",
+}
+"""PostgreSQL's names of declared types. The server infers the types of other parameters."""
 
 _LOCK = 0x6F70636861696E
 """The advisory lock for creating tables. Two concurrent sessions would fail, even with IF NOT EXISTS."""
@@ -118,19 +138,25 @@ def connect(options: JdbcConnectionOptions) -> Any:
     return connection
 
 
-def staging_table(connection: Any, statement: Statement, where: str) -> StagingTable:
+def staging_table(
+    connection: Any,
+    statement: Statement,
+    where: str,
+    declared: Sequence[TypeInformation[Any]] = (),
+) -> StagingTable:
     """The staging table for a statement. It is created if it does not exist.
 
     Args:
         connection: The connection to the database.
         statement: The statement to run for each row.
         where: The operator, for errors.
+        declared: The declared types of the parameters, for a statement whose types the server can't infer.
 
     Raises:
         SinkError: The server refuses the statement, for example because its table is missing, or refuses to create
             tables.
     """
-    types = _parameter_types(connection, statement, where)
+    types = _parameter_types(connection, statement, where, declared)
     name = f"opchain_staged_{hashlib.blake2b(repr(types).encode(), digest_size=6).hexdigest()}"
     table = StagingTable(name, types)
     if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
@@ -232,23 +258,23 @@ def _numbers(statement: Statement) -> list[str]:
     return [f"${number}" for number in range(1, statement.parameter_count + 1)]
 
 
-def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple[str, ...]:
-    """The types that the server infers for the parameters."""
-    library = psycopg()
+def _parameter_types(
+    connection: Any, statement: Statement, where: str, declared: Sequence[TypeInformation[Any]]
+) -> tuple[str, ...]:
+    """The types that the server infers for the parameters. If it refuses the statement, some are declared.
+
+    For example, the server takes the parameters of `MERGE ... USING (VALUES (?, ?))` for text, and can't infer those of
+    `concat(?, ?)`.
+    """
     numbered = statement.with_parameters(_numbers(statement))
-    try:
-        # A prepared statement exists until the connection ends. There is one for each connection.
-        prepared = connection.pgconn.prepare(b"opchain", numbered.encode())
-        if prepared.status != library.pq.ExecStatus.COMMAND_OK:
-            raise library.errors.error_from_result(prepared, encoding="utf-8")
-    except library.OperationalError:
-        raise
-    except library.Error as error:
-        if connection.closed:  # the server has not answered
-            raise library.OperationalError(_error_text(error)) from error
-        raise SinkError(
-            f"{where}: the server refuses the statement {numbered!r}: {_error_text(error)}"
-        ) from error
+    refusal = _refusal(connection, numbered, ())
+    if refusal is not None:
+        known = connection.adapters.types
+        oids = [known[_NAMES[of]].oid if of in _NAMES else 0 for of in declared]
+        if not any(oids) or _refusal(connection, numbered, oids) is not None:
+            raise SinkError(
+                f"{where}: the server refuses the statement {numbered!r}: {_error_text(refusal)}"
+            ) from refusal
     described = connection.pgconn.describe_prepared(b"opchain")
     connection.execute("DEALLOCATE opchain")
     oids = [described.param_type(number) for number in range(described.nparams)]
@@ -257,6 +283,28 @@ def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple
         [oids],
     )
     return tuple(name for (name,) in found.fetchall())
+
+
+def _refusal(connection: Any, numbered: str, oids: Sequence[int]) -> Exception | None:
+    """Prepares a statement, and returns the error if the server refuses it. The type 0 is inferred.
+
+    Raises:
+        OperationalError: The connection is lost.
+    """
+    library = psycopg()
+    try:
+        # A prepared statement exists until the connection ends. There is one for each connection.
+        prepared = connection.pgconn.prepare(b"opchain", numbered.encode(), oids)
+        if prepared.status != library.pq.ExecStatus.COMMAND_OK:
+            raise library.errors.error_from_result(prepared, encoding="utf-8")
+    except library.OperationalError:
+        raise
+    except library.Error as error:
+        if connection.closed:  # the server has not answered
+            raise library.OperationalError(_error_text(error)) from error
+        refusal: Exception = error
+        return refusal
+    return None
 
 
 def _error_text(error: BaseException) -> str:
@@ -278,6 +326,7 @@ class JdbcWriter(SinkWriter[Any]):
         connection: JdbcConnectionOptions,
         execution: JdbcExecutionOptions,
         origin: SinkOrigin,
+        declared: Sequence[TypeInformation[Any]] = (),
     ) -> None:
         self._statement = statement
         self._options = connection
@@ -289,7 +338,7 @@ class JdbcWriter(SinkWriter[Any]):
         self._sent = 0
         self._connection: Any = None
         self._table = retried(
-            lambda: staging_table(self._connected(), statement, self._where),
+            lambda: staging_table(self._connected(), statement, self._where, declared),
             psycopg().OperationalError,
             self._reconnect,
             execution.max_retries,

@@ -47,6 +47,26 @@ def test_a_bounded_job_commits_at_its_end(books: Server) -> None:
     assert books.waiting() == 0
 
 
+MERGE = (
+    "MERGE INTO books USING (VALUES (?, ?)) AS new (id, title) ON books.id = new.id "
+    "WHEN MATCHED THEN UPDATE SET title = new.title "
+    "WHEN NOT MATCHED THEN INSERT VALUES (new.id, new.title)"
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "title"), [(MERGE, "new"), ("INSERT INTO books VALUES (? + 1, concat(?, '!'))", "new!")]
+)
+def test_types_that_the_server_cannot_infer_are_those_of_the_declared_type(
+    books: Server, sql: str, title: str
+) -> None:
+    books.run("INSERT INTO books VALUES (1, 'old')")
+    env = environment(1)
+    env.from_collection([Row(1, "new")], TYPE).add_sink(JdbcSink.sink(sql, TYPE, books.options))
+    env.execute()
+    assert (title,) in books.rows("SELECT title FROM books")
+
+
 def test_a_failed_job_writes_no_rows(books: Server) -> None:
     env = environment(1)
     stream = env.from_collection([(1, "a"), (2, "b"), (1, "again")])
