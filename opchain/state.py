@@ -7,7 +7,7 @@
     opchain.state.write("/data/repaired", frame, base="/data/job/chk-12")
 
 A row has these columns: operator (its uid, else its name), operator_id, state, kind, key, window_start, window_end,
-value, key_group, subtask. `StateRow` describes them.
+value, key_group, subtask, namespace. `StateRow` describes them.
 
 Reading state unpickles it, and unpickling can run any code that the checkpoint's author put there. Only read your own
 checkpoints, or pass the key that signed them.

@@ -144,7 +144,7 @@ def _cells(row: StateRow) -> tuple[str, ...]:
 
 def _window(row: StateRow) -> str:
     if row.window_end is None:
-        return "-"
+        return "-" if row.namespace is None else short_repr(row.namespace)
     if row.window_start is None:
         return "global"
     if row.window_end == MAX_LONG_VALUE:

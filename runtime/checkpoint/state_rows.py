@@ -99,6 +99,7 @@ class StateRow:
         value: The contents: a value, a list, a dict, an accumulator; for a timer its time in milliseconds.
         key_group: The key group; None for operator state.
         subtask: The subtask that wrote the entry.
+        namespace: A window of another class, or the namespace that an operator chose, such as an interval join.
     """
 
     operator: str
@@ -111,6 +112,7 @@ class StateRow:
     value: Any = None
     key_group: int | None = None
     subtask: int = 0
+    namespace: Any = None
 
 
 COLUMNS = tuple(StateRow.__dataclass_fields__)
@@ -242,16 +244,10 @@ def _rows_of(operator: OperatorMetadata, snapshot: OperatorSnapshot) -> Iterator
                 blank, state=table.name, kind=_KIND_OF.get(table.kind, table.kind), key_group=group
             )
             for namespace, entries in table.spaces.items():
-                start, end = _times(namespace)
+                of_namespace = replace(of_table, **_columns_of(namespace))
                 for held_by, contents in entries.items():
                     value = unstamped(table.kind, contents) if table.has_ttl else contents
-                    yield replace(
-                        of_table,
-                        key=key_of(held_by),
-                        window_start=start,
-                        window_end=end,
-                        value=value,
-                    )
+                    yield replace(of_namespace, key=key_of(held_by), value=value)
     for group, data in snapshot.timers.items():
         for name, clocks in _timers_of(operator, group, data).items():
             of_service = replace(blank, state=name, key_group=group)
@@ -262,15 +258,8 @@ def _rows_of(operator: OperatorMetadata, snapshot: OperatorSnapshot) -> Iterator
 def _timer_rows(blank: StateRow, clocks: tuple[KeyedTimers, KeyedTimers]) -> Iterator[StateRow]:
     for kind, timers in zip(_TIMER_KINDS, clocks, strict=True):
         for time, namespace, held_by in timers:
-            start, end = _times(namespace)
-            yield replace(
-                blank,
-                kind=kind,
-                key=key_of(held_by),
-                window_start=start,
-                window_end=end,
-                value=time,
-            )
+            of_namespace = _columns_of(namespace)
+            yield replace(blank, kind=kind, key=key_of(held_by), value=time, **of_namespace)
 
 
 def _operator_rows(blank: StateRow, found: OperatorStateSnapshot) -> Iterator[StateRow]:
@@ -283,21 +272,19 @@ def _operator_rows(blank: StateRow, found: OperatorStateSnapshot) -> Iterator[St
             yield replace(blank, state=name, kind=_BROADCAST, key=key, value=value)
 
 
-def _times(namespace: Any) -> tuple[int | None, int | None]:
+def _columns_of(namespace: Any) -> dict[str, Any]:
     if isinstance(namespace, TimeWindow):
-        return namespace.start, namespace.end
+        return {"window_start": namespace.start, "window_end": namespace.end}
     if isinstance(namespace, CountWindow):
-        return namespace.id, namespace.max_timestamp()
+        return {"window_start": namespace.id, "window_end": namespace.max_timestamp()}
     if isinstance(namespace, GlobalWindow):
-        return None, namespace.max_timestamp()
-    if namespace is VOID:
-        return None, None
-    raise StateError(f"the namespace {short_repr(namespace)} cannot be shown as columns")
+        return {"window_end": namespace.max_timestamp()}
+    return {} if namespace is VOID else {"namespace": namespace}
 
 
 def _namespace(row: StateRow) -> Any:
     if row.window_end is None:
-        return VOID
+        return VOID if row.namespace is None else row.namespace
     if row.window_start is None:
         return GlobalWindow.get()
     if row.window_end >= MAX_LONG_VALUE:  # pandas may have rounded it up
@@ -363,12 +350,13 @@ def _type_of(value: Any, what: str) -> TypeInformation[Any]:
 
 
 def row_type(rows: Iterable[StateRow]) -> TypeInformation[Any]:
-    """The type of the columns. The types of `key` and `value` are inferred from the first rows."""
+    """The type of the columns. Those of `key`, `value` and `namespace` are inferred from the first rows."""
     sample = list(islice(rows, _SAMPLE))
     text, number = Types.STRING(), Types.LONG()
     types: dict[str, TypeInformation[Any]] = {
         "key": type_of((row.key for row in sample), "the keys"),
         "value": type_of((row.value for row in sample), "the values"),
+        "namespace": type_of((row.namespace for row in sample), "the namespaces"),
         **dict.fromkeys(("window_start", "window_end", "key_group", "subtask"), number),
     }
     return Types.ROW_NAMED(list(COLUMNS), [types.get(name, text) for name in COLUMNS])
@@ -386,8 +374,8 @@ def record_batch(rows: Sequence[StateRow], of_type: TypeInformation[Any]) -> Any
 
 def as_json(row: StateRow) -> str:
     """The row as a JSON object on one line. Values that JSON does not support are written as their repr."""
-    fields = asdict(replace(row, key=None, value=None))
-    fields.update(key=_plain(row.key), value=_plain(row.value))
+    fields = asdict(replace(row, key=None, value=None, namespace=None))
+    fields.update(key=_plain(row.key), value=_plain(row.value), namespace=_plain(row.namespace))
     return json.dumps(fields, ensure_ascii=False)
 
 

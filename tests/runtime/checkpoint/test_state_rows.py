@@ -15,7 +15,11 @@ from state_backends import BACKENDS
 import opchain.state
 from opchain.common import Row, Time, Types, WatermarkStrategy
 from opchain.compiler.cli import main
-from opchain.datastream.functions import BroadcastProcessFunction, KeyedProcessFunction
+from opchain.datastream.functions import (
+    BroadcastProcessFunction,
+    KeyedProcessFunction,
+    ProcessJoinFunction,
+)
 from opchain.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -26,6 +30,7 @@ from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey, CheckpointKeyError
 from opchain.runtime.checkpoint.metadata import encode
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
+from opchain.runtime.checkpoint.state_rows import as_json
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError, StateError
 
@@ -280,6 +285,45 @@ def test_the_contents_of_count_windows_are_read_and_changed(backend: str, tmp_pa
     out = again.run(words=["b3", "a4", "a5"]).records("joined")
     again.close()
     assert out == ["B1B2b3", "A3a4a5"]
+
+
+class Pairs(ProcessJoinFunction[str, str, str]):
+    def process_element(self, left: str, right: str, ctx: Any) -> Iterator[str]:
+        yield left + right
+
+
+def joined(env: Any) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda word, _: int(word[1:])
+    )
+    left, right = (
+        given(env, name, strategy).key_by(lambda word: word[0]) for name in ("left", "right")
+    )
+    between = left.interval_join(right).between(Time.milliseconds(-5), Time.milliseconds(5))
+    seen(between.process(Pairs()).uid("pairs"), "pairs")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_timers_of_an_interval_join_are_read_and_changed(backend: str, tmp_path: Path) -> None:
+    run = run_of(joined, tmp_path / "job", backend, 1)
+    run.run(left=["a1", "b2"], right=["a3"])
+    place = saved(run)
+    run.close()
+    found = {
+        (row.key, row.namespace): row.value
+        for row in opchain.state.read(place, "pairs")
+        if row.kind == "event-time timer"
+    }
+    assert found == {("a", "CLEANUP_LEFT"): 6, ("b", "CLEANUP_LEFT"): 7, ("a", "CLEANUP_RIGHT"): 8}
+    shown = CliRunner().invoke(main, ["state", place]).stdout
+    assert "'CLEANUP_LEFT'" in shown
+    (timers,) = {row.state for row in opchain.state.read(place) if row.namespace is not None}
+    opchain.state.write(
+        tmp_path / "w", opchain.state.read(place, "pairs", timers).to_arrow(), base=place
+    )
+    again = opchain.state.read(tmp_path / "w", "pairs", timers)
+    assert list(again) == list(opchain.state.read(place, "pairs", timers))
+    assert all(json.loads(as_json(row))["namespace"] == row.namespace for row in again)
 
 
 class Rules(BroadcastProcessFunction[Any, Any, Any]):
