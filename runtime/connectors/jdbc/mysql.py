@@ -6,6 +6,7 @@ a statement for each row of a table, so a staging table would have no advantage.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
@@ -92,6 +93,23 @@ def mysql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
     return parameters
 
 
+def _check_value(value: Any) -> None:
+    """Checks that MySQL has the value. A commit could never succeed with another one.
+
+    Raises:
+        ValueError: It has not.
+    """
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"MySQL has no number {value}; replace it by None")
+    elif isinstance(value, (dict, list, tuple, Row)):
+        raise ValueError(
+            f"a column of MySQL can't hold the {type(value).__name__} {short_repr(value)}; write it as text, such as "
+            "JSON"
+        )
+
+
 class MySqlSink(OutboxSink[Any]):
     """Runs a statement for each record, in the order of subtasks and records."""
 
@@ -134,9 +152,8 @@ class MySqlSink(OutboxSink[Any]):
                 )
             try:
                 for value in record:
-                    if isinstance(value, str):
-                        value.encode()
-            except UnicodeEncodeError as error:
+                    _check_value(value)
+            except ValueError as error:
                 raise SinkError(
                     f"{self!r} can't write the record {short_repr(record)}: {error}"
                 ) from error

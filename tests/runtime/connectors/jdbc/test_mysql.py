@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.common import Configuration, Types
+from opchain.common import Configuration, Row, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.jdbc import (
     JdbcConnectionOptions,
@@ -252,6 +252,11 @@ def test_the_error_names_a_record_that_does_not_fit(mariadb: MariaDb) -> None:
         sink.stage("owner", [(1,)])  # type: ignore[attr-defined]
     with pytest.raises(SinkError, match=r"can't write the record \(1, '\\ud800'\): .* surrogates"):
         sink.stage("owner", [(1, "\ud800")])  # type: ignore[attr-defined]
+    with pytest.raises(SinkError, match=r"can't write the record \(1, nan\): MySQL has no number"):
+        sink.stage("owner", [(1, float("nan"))])  # type: ignore[attr-defined]
+    for value in ({"a": 1}, [1, 2], Row(1, 2)):
+        with pytest.raises(SinkError, match=r"can't write the record .*: a column of MySQL can't"):
+            sink.stage("owner", [(1, value)])  # type: ignore[attr-defined]
 
 
 def test_the_error_about_an_unreachable_server_does_not_show_the_password() -> None:
