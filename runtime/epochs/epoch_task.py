@@ -47,6 +47,7 @@ from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
 from opchain.runtime.mailbox.timer_service import PeriodTimer, SteppedClock, TimerService
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+from opchain.runtime.records.columns import arrived_keys
 from opchain.runtime.records.elements import Buffer, CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputElement, InputGate
 from opchain.runtime.task.input.task_input import GateInput, SourceInput, TaskInput
@@ -83,7 +84,7 @@ class EpochGateInput(GateInput):
         if self._keyed is not None and item.element.__class__ is RecordBatch:
             select = self._selectors[item.input_number]
             if select is not None:
-                self._keyed.state.touch(map(select, item.element.values))
+                self._keyed.state.touch(arrived_keys(item.element.values, select))
 
 
 class EpochTask(StreamTask):

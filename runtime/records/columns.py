@@ -100,6 +100,13 @@ def keys_by_record(values: Sequence[Any], keys: Sequence[Any]) -> Sequence[Any]:
     return keys
 
 
+def arrived_keys(values: Sequence[Any], select: Callable[[Any], Any]) -> Iterable[Any]:
+    """The key of each value of a batch as it arrives. Partial results have their keys in the first list."""
+    if isinstance(values, Columns) and values.are_folded:
+        return values.lists[0]
+    return map(select, values)
+
+
 def keyed_layout(fields: Iterable[int | tuple[Any]], shape: Shape | None = None) -> Layout:
     """The layout of (key, record) pairs, whose first list has the keys.
 

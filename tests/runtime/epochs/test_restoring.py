@@ -6,12 +6,13 @@ import pytest
 from epoch_runs import EpochRun, Numbered, given
 from forms import seen
 
-from opchain.common import Types, WatermarkStrategy
+from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import (
     KeyedProcessFunction,
     ProcessFunction,
 )
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.errors import CheckpointError, StateError
 
@@ -164,3 +165,24 @@ def test_a_bounded_source_with_the_uid_hash_of_a_finished_source_is_finished(
     assert [name for name, _ in run.run(events=[("a", 70)] * 2).records("at")] == ["a", "a"]
     assert set(run.run(events=[("a", 80)] * 2).records("at")) == {("a", 69)}
     run.close()
+
+
+def test_windows_whose_records_are_folded_before_the_exchange_are_restored(tmp_path: Path) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value
+    )
+
+    def draw(env: Any) -> None:
+        times = given(env, "times").assign_timestamps_and_watermarks(strategy)
+        records = times.map(lambda time: (1, "even" if time % 2 == 0 else "odd"))
+        windows = records.key_by(lambda record: record[1]).window(
+            TumblingEventTimeWindows.of(Time.milliseconds(100))
+        )
+        seen(windows.reduce(lambda a, b: (a[0] + b[0], a[1])), "counts")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(times=[1, 2])
+    run.run(times=[3, 4, 5])
+    restored = run.restarted()
+    assert restored.run(times=[6, 100]).records("counts") == [(3, "odd"), (3, "even")]
+    restored.close()
