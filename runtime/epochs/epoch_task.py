@@ -79,12 +79,12 @@ class EpochGateInput(GateInput):
         self._selectors = chain.head.program.arrival_selectors
 
     def feed(self, item: InputElement) -> None:
-        """Feeds one element, and records the keys of a batch as touched."""
-        super().feed(item)
+        """Records the keys of a batch as touched, and feeds the element. Functions may change the fields of keys."""
         if self._keyed is not None and item.element.__class__ is RecordBatch:
             select = self._selectors[item.input_number]
             if select is not None:
                 self._keyed.state.touch(arrived_keys(item.element.values, select))
+        super().feed(item)
 
 
 class EpochTask(StreamTask):

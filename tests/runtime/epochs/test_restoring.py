@@ -8,6 +8,7 @@ from forms import seen
 
 from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import (
+    AggregateFunction,
     KeyedProcessFunction,
     ProcessFunction,
 )
@@ -185,4 +186,37 @@ def test_windows_whose_records_are_folded_before_the_exchange_are_restored(tmp_p
     run.run(times=[3, 4, 5])
     restored = run.restarted()
     assert restored.run(times=[6, 100]).records("counts") == [(3, "odd"), (3, "even")]
+    restored.close()
+
+
+class CountInPlace(AggregateFunction[Any, int, int]):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        value["user"] = value["user"].upper()
+        return accumulator + 1
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
+def test_windows_are_restored_if_a_function_changes_the_key_of_a_record(tmp_path: Path) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value["time"]
+    )
+
+    def draw(env: Any) -> None:
+        keyed = given(env, "events", strategy).key_by(lambda event: event["user"])
+        windows = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+        seen(windows.aggregate(CountInPlace()), "counts")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(events=[{"user": "ada", "time": 1}])
+    run.run(events=[{"user": "ada", "time": 2}])
+    restored = run.restarted()
+    assert restored.run(events=[{"user": "ada", "time": 100}]).records("counts") == [2]
     restored.close()
