@@ -6,7 +6,10 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING, Any
 
-from forms import FORMS, run_form
+from forms import FORMS, job_of, run_job
+
+from opchain.runtime.mailbox.timer_service import SteppedClock
+from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,16 +29,19 @@ def module_of(file: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
-def outcomes(draw: Any, names: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The outcome of a program in each form, by mode. `names` are those of its `seen` streams."""
+def outcomes(
+    draw: Any, names: list[str], parallelism: int = 2
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The outcome of a program in each form, by mode, at time 0. `names` are those of its `seen` streams."""
     for mode in ("STREAMING", "BATCH"):
-        yield mode, {form: _outcome(draw, names, form, mode) for form in FORMS}
+        yield mode, {form: _outcome(draw, names, form, mode, parallelism) for form in FORMS}
 
 
-def _outcome(draw: Any, names: list[str], form: str, mode: str) -> Any:
+def _outcome(draw: Any, names: list[str], form: str, mode: str, parallelism: int) -> Any:
     """What a job gives: records and counters, or the error."""
     try:
-        ran = run_form(draw, form, mode=mode, parallelism=2, batch_size=7)
+        job = job_of(draw, form, mode=mode, parallelism=parallelism, batch_size=7)
+        ran = run_job(job, TaskEnvironment(timers=SteppedClock()))
     except Exception as error:  # noqa: BLE001 - the functions raise what they like
         return type(error), str(error)
     return {name: repr(ran.subtasks(name)) for name in names}, ran.counters()
