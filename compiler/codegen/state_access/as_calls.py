@@ -1,4 +1,7 @@
-"""Loops over a state, and operators, as calls of its methods: `list(self.many)` becomes `list(self.many.get())`."""
+"""Loops over a state, and operators, as calls of its methods: `list(self.many)` becomes `list(self.many.get())`.
+
+`self.counts[name] += 1` becomes a `get`, the addition and a `put`, in the order in which Python evaluates them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _ITERATED = {
 def as_calls(block: Lines, state: str, kind: str) -> Lines:
     """The block with calls of one state, such as `self_0.many`. The kind of a map or list ends so: "broadcast map"."""
     calls = _AsCalls(state, kind)
-    return [calls.visit(statement) for statement in block]
+    return f.flattened(calls.visit(statement) for statement in block)
 
 
 class _AsCalls(ast.NodeTransformer):
@@ -64,24 +67,60 @@ class _AsCalls(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
-        parts = getattr(node.slice, "elts", [node.slice])
-        is_slice = any(isinstance(part, ast.Slice) for part in parts)
-        is_read = self._is_item(node) and isinstance(node.ctx, ast.Load) and not is_slice
+        is_read = self._is_item(node) and isinstance(node.ctx, ast.Load) and not _has_slice(node)
         return _call(node.value, "get", node.slice) if is_read else node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | Lines:
         self.generic_visit(node)
-        match node.targets:
-            case [ast.Subscript(value=state, slice=ast.Name() | ast.Constant() as key)] if (
-                self._is_item(node.targets[0])
-                and not self._is_read_only
-                and text_of(key) not in f.stores([node])  # Python evaluates the value first
-            ):
-                put = ast.Expr(_call(state, "put", key, node.value))
-                notes.operator.set(put, notes.operator(node))
-                f.with_comment([put], notes.comment(node))
-                return f.placed([put], node)[0]
-        return node
+        (target,) = node.targets if len(node.targets) == 1 else (None,)
+        if not (isinstance(target, ast.Subscript) and self._is_written(target)):
+            return node
+        lines: Lines = []
+        if not f.is_simple(0, target.slice) or text_of(target.slice) in f.stores([node]):
+            lines.append(self._let("entry", node, "value"))  # Python evaluates the value first
+            lines.append(self._let("part", target, "slice"))
+        return self._placed([*lines, _put(target, node.value)], node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | Lines:
+        self.generic_visit(node)
+        target = node.target
+        if not (isinstance(target, ast.Subscript) and self._is_written(target)):
+            return node
+        lines: Lines = []
+        if not f.is_simple(0, target.slice) or text_of(target.slice) in f.stores([node]):
+            lines.append(self._let("part", target, "slice"))
+        item = ast.Subscript(target.value, target.slice, ast.Load())
+        entry = self._variable("entry")
+        lines.append(ast.Assign([f.target(entry)], self.visit(item), lineno=0))
+        lines.append(ast.AugAssign(f.target(entry), node.op, node.value))
+        return self._placed([*lines, _put(target, f.name(entry))], node)
+
+    def _is_written(self, target: ast.Subscript) -> bool:
+        """Whether a target is an item of a map that can be changed, and no slice."""
+        return self._is_item(target) and not self._is_read_only and not _has_slice(target)
+
+    def _variable(self, stem: str) -> str:
+        return f"{stem}_{self._state.partition('_')[2].replace('.', '_')}"
+
+    def _let(self, stem: str, node: ast.AST, part: str) -> ast.stmt:
+        """Assigns a part of a node to a variable, which then replaces the part."""
+        variable = self._variable(stem)
+        line = ast.Assign([f.target(variable)], getattr(node, part), lineno=0)
+        setattr(node, part, f.name(variable))
+        return line
+
+    def _placed(self, lines: Lines, node: ast.stmt) -> Lines:
+        f.with_comment(f.marked(lines, notes.operator(node)), notes.comment(node))
+        return f.placed(lines, node)
+
+
+def _put(target: ast.Subscript, value: ast.expr) -> ast.stmt:
+    return ast.Expr(_call(target.value, "put", target.slice, value))
+
+
+def _has_slice(node: ast.Subscript) -> bool:
+    parts = getattr(node.slice, "elts", [node.slice])
+    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _call(state: ast.expr, method: str, *arguments: ast.expr) -> ast.expr:

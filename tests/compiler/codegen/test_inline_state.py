@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -493,6 +494,50 @@ def test_loops_and_operators_over_states_are_look_ups(mode: str) -> None:
     assert "set_state_key_0" not in fast.split("for value in values:")[1].split("if values:")[0]
     expected = run_form(by_key(InLoops(), records), "interpreted", mode=mode).records("results")
     assert run_form(by_key(InLoops(), records), mode=mode).records("results") == expected
+
+
+class InSubscripts(KeyedProcessFunction[Any, Any, Any]):
+    """Changes items of its states in the ways that Python has for dictionaries."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.counts = runtime_context.get_map_state(MapStateDescriptor("counts"))
+        self.lists = runtime_context.get_map_state(MapStateDescriptor("lists"))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        name = value[2] % 3
+        if name not in self.counts:
+            self.counts[name] = 0
+        if (name, "x") not in self.lists:
+            self.lists[name, "x"] = []
+        self.counts[name] += 1
+        self.counts[value[2] % 3] -= value[2] * self.counts[name]
+        self.lists[name, "x"] += [value[2]]
+        self.lists[name + (name := name + 1)] = name
+        self.counts[name % 3] = name
+        yield name, list(self.counts.items()), [(key, self.lists[key]) for key in self.lists]
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_changes_of_items_of_a_map_state_are_look_ups(mode: str) -> None:
+    records = [(x % 2, 0, x * x % 7) for x in range(20)]
+    fast = fast_source(InSubscripts(), records, mode=mode)
+    assert "table_0_counts.get(" in fast or "held_0_counts = " in fast
+    assert not {"self_0", "attribute_0_counts", "attribute_0_lists"} & set(re.findall(r"\w+", fast))
+    draw = by_key(InSubscripts(), records)
+    runs = [run_form(draw, form, mode=mode).records("results") for form in FORMS]
+    assert runs == [runs[0]] * len(FORMS)
+
+
+class AddsToMissing(InSubscripts):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.counts[value[2]] += 1
+        yield value
+
+
+def test_adding_to_a_missing_item_of_a_map_state_fails_in_each_form() -> None:
+    draw = by_key(AddsToMissing(), [("a", 0, 1)])
+    failures = [failure_of(draw, form) for form in FORMS]
+    assert ["unsupported operand type" in str(each) for each in failures] == [True] * len(FORMS)
 
 
 def test_timers_are_registered_without_calling_the_timer_service() -> None:
