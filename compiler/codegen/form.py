@@ -350,6 +350,12 @@ def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
     return found
 
 
+def is_tagged(variable: str) -> str:
+    """The condition that a result is a (tag, value) pair. The first field of most other pairs shows it without a call."""
+    is_pair = f"{variable}.__class__ is tuple and len({variable}) == 2"
+    return f"{is_pair} and {variable}[0].__class__ not in IMMUTABLE and is_tagged({variable})"
+
+
 # Inspecting and changing statements
 
 

@@ -160,8 +160,7 @@ class _Function:
         else:
             self.line(depth, f"for {target} in {iterable}:", statement)
         if statement.side is not None:
-            test = f"if {target}.__class__ is tuple and is_tagged({target}):"
-            self._text.add(depth + 1, test, operator)
+            self._text.add(depth + 1, f"if {f.is_tagged(target)}:", operator)
             for inner in statement.side:
                 self._statement(inner, depth + 2, None)
             self._text.add(depth + 2, "continue")

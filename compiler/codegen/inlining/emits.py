@@ -74,7 +74,7 @@ class Places:
         lines = [f.let(target, value, operator)]
         if emits.side is None or not _may_be_tagged(value):
             return [*lines, *emits.body]
-        test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
+        test = f.expression(f.is_tagged(target))
         if isinstance(value, ast.Tuple) and _has_no_star(value):  # the pair need not be made
             test = f.expression(f"isinstance({target}[0], {_TAG})")
             self._scope.form.names.bind(_TAG, "shared")

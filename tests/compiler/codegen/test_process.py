@@ -92,7 +92,8 @@ def test_a_keyed_process_function_without_timers_becomes_a_loop() -> None:
         "        set_key_0(key_0)\n"
         "        found_0 = count_fn_0(value, context_0)\n"
         "        for value_0 in () if found_0 is None else found_0:\n"
-        "            if value_0.__class__ is tuple and is_tagged(value_0):\n"
+        "            if value_0.__class__ is tuple and len(value_0) == 2 and value_0[0].__class__ not in IMMUTABLE"
+        " and is_tagged(value_0):\n"
         "                continue\n"
     ) in source
     assert "str_1(value_0)" in source
