@@ -45,6 +45,7 @@ INTERNAL_FUNCTIONS = {
     "append": _NEEDS_NO_KEY,
     "as_declared": _NEEDS_NO_KEY,
     "as_timestamp": _RARE | _KEEPS_NOTHING | _KEEPS_TYPE | _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
+    "checked": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
     "copied": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
     "count_for": _RARE,
     "discard_timer": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,

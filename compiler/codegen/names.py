@@ -21,16 +21,16 @@ _STEM = re.compile(r"(.*?)(?:_to)?_\d+(?:_|$)")
 _LONGEST = 40
 _WORDS = """
 accessed add_timer append as_declared as_tagged as_timestamp assigner attribute await_end backend batch before
-before_column before_keys before_values broadcast broadcast_state calls carried column combined context copied copies
-count count_for counted counts create current_key discard_timer due elements emit emit_side end end_run entries entry
-event_timers fallback fast_dumps fast_loads field field_of fields fire first fits fits_each flush found gap_of got
-greatest has_plain held identify inner interleaved is_tagged item json_object keep key key_of keys last_key
-latest_session loop names namespace new new_tuple next_change now numbers_of object objects on_timer op open_panes
-own_copy pane pane_for panes panes_for panes_since part plain plain_fields plain_keys previous process rank read
-read_all read_json records refuse result results returned row row_of run run_for seen selected self self_of sent_key
-session session_end session_for sessions_changed set_key set_state_key skip slice start state_key sum sums table time_of
-timer_millis timestamp timestamps timestamps_of touch touching tracks ttl turn unchanged unchanged_ms usual value values
-values_of window write_sums zip
+before_column before_keys before_values broadcast broadcast_state calls carried checked column combined context copied
+copies count count_for counted counts create current_key discard_timer due elements emit emit_side end end_run entries
+entry event_timers fallback fast_dumps fast_loads field field_of fields fire first fits fits_each flush found
+functions gap_of got greatest has_plain held identify inner interleaved is_tagged item json_object keep key key_of
+keys last_key latest_session loop names namespace new new_tuple next_change now numbers_of object objects on_timer op
+open_panes own_copy pane pane_for panes panes_for panes_since part plain plain_fields plain_keys previous process rank
+read read_all read_json records refuse result results returned row row_of run run_for seen selected self self_of
+sent_key session session_end session_for sessions_changed set_key set_state_key skip slice start state_key sum sums
+table time_of timer_millis timestamp timestamps timestamps_of touch touching tracks ttl turn unchanged unchanged_ms
+usual value values values_of window write_sums zip
 """
 _OURS = frozenset(_WORDS.split())
 """Stems of the names in generated code. User functions and their variables get other names."""

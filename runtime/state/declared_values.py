@@ -7,6 +7,7 @@ it is written. States of a type that accepts any value are not checked.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.record_functions import AggregateFunction
@@ -76,6 +77,23 @@ def with_checked_function(descriptor: Any) -> Any:
         )
     checked = _CheckedAggregation(descriptor.get_agg_function(), check)
     return AggregatingStateDescriptor(descriptor.name, checked, descriptor.type_info)
+
+
+def functions_of(descriptor: Any) -> dict[str, Callable[..., Any]]:
+    """The functions of a reducing or aggregating state, as generated code names them.
+
+    "combined" adds a value, and "checked" returns its argument if it has the declared type.
+    """
+    checked = partial(_checked, _check_of(descriptor, descriptor.type_info) or _accept)
+    if isinstance(descriptor, ReducingStateDescriptor):
+        return {"combined": descriptor.get_reduce_function().reduce, "checked": checked}
+    function = descriptor.get_agg_function()
+    return {
+        "create": function.create_accumulator,
+        "combined": function.add,
+        "result": function.get_result,
+        "checked": checked,
+    }
 
 
 class _CheckedAggregation(AggregateFunction[Any, Any, Any]):

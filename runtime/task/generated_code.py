@@ -27,7 +27,7 @@ from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.row import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.operator_chain import OperatorChain
@@ -228,21 +228,37 @@ def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
 
 
 def _state_table(
-    operator: Any, name: str, kind: str, declared: str | None, sets_keys: bool
+    operator: Any,
+    name: str,
+    kind: str,
+    declared: str | None,
+    sets_keys: bool,
+    digests: tuple[tuple[str, str], ...],
 ) -> Callable[[], MutableMapping[Any, Any] | None]:
-    """A function that returns the dictionary of a state, which an attribute of an operator's function holds."""
+    """A function that returns the dictionary of a state, which an attribute of an operator's function holds.
+
+    It returns None if functions of the state have other digests than those that the code contains.
+    """
+    as_compiled: Any = None
 
     def found() -> MutableMapping[Any, Any] | None:
+        nonlocal as_compiled
+        state = vars(operator.function).get(name)
         entries: MutableMapping[Any, Any] | None = operator.context.keyed_state.plain_entries(
-            vars(operator.function).get(name),
-            kind,
-            declared,
-            touches=True,
-            sets_keys=sets_keys,
+            state, kind, declared, touches=True, sets_keys=sets_keys
         )
+        if entries is not None and as_compiled is not state:
+            if any(digest_of(state.functions[each]) != digest for each, digest in digests):
+                return None
+            as_compiled = state
         return entries
 
     return found
+
+
+def _state_functions(operator: Any, name: str) -> Mapping[str, Callable[..., Any]]:
+    functions: Mapping[str, Callable[..., Any]] = vars(operator.function)[name].functions
+    return functions
 
 
 def _state_ttl(operator: Any, name: str) -> tuple[Any, int, Any, Any]:
@@ -391,6 +407,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
     "broadcast_state": lambda chain, index: chain.operators[index].states.look_ups,
+    "state_functions": lambda chain, index, name: partial(
+        _state_functions, chain.operators[index], name
+    ),
     "state_ttl": lambda chain, index, name: partial(_state_ttl, chain.operators[index], name),
     "sums": lambda chain, index, *layout: chain.operators[index].keep_sums(*layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,

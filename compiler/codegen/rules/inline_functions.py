@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,15 @@ def inline_functions(form: Form) -> None:
         function.guards.append(f.expression(f"{unchanged}()"))
         if function.fallback is None:
             f.add_fallback(form, function, plain)
+
+
+def inline_calls(form: Form, function: Function, callees: dict[str, Callee], block: Lines) -> Lines:
+    """A block with the bodies of some callees, which refer to no global names."""
+    if not callees:
+        return block
+    inliner = _Inliner(replace(form, callees=callees), function)
+    inliner.scope.can_watch = False
+    return inliner.block(block)
 
 
 def _lacks_fields(function: Function) -> bool:

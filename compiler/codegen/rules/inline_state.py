@@ -28,7 +28,7 @@
 + if values:
 +   set_key_0(field_0)
 
-The rule applies to value, list and map states that `open` gets from its context. At the start of a batch, the code checks
+The rule applies to all kinds of keyed state that `open` gets from its context. At the start of a batch, the code checks
 once whether each state is a plain dictionary in memory, with or without a time to live, as the compiler has seen it. If not, a
 copy of the function that calls the state objects processes the batch. The current key is set only before code that may read it. If changes of
 state are tracked, the backend gets all keys of a batch before the batch runs.
@@ -38,6 +38,18 @@ calls the state to read a list or a whole map, if an entry is expired, or if rea
 
     held_0_last[1] if (now_0_last := accessed_0_last()) < (held_0_last := table_0_last.get(field_0, NOTHING))[0]
     + unchanged_ms_0_last else read_0_last(field_0, now_0_last)[1]
+
+The function of a reducing or aggregating state is inlined if it only refers to its parameters and to builtins. At the
+start of a batch, the code checks that the state has this function. Other functions of states are called:
+
+    held_0_sum = table_0_sum.get(field_0)
+    if held_0_sum is None:
+        table_0_sum[field_0] = field_1
+    else:
+        new_0_sum = held_0_sum + field_1
+        table_0_sum[field_0] = new_0_sum
+
+If such a state has a time to live, all its methods are called.
 
 In batch mode, the records of a key follow each other. The key is set when it changes. The entries of a key are in
 variables until the next key, if only this code can see them and they do not expire:
@@ -84,6 +96,7 @@ from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.internal_functions import SETS_KEY
 from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
+from opchain.compiler.codegen.rules.inline_functions import inline_calls
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.state_access.as_calls import as_calls
 from opchain.compiler.codegen.state_access.current_key import (
@@ -105,6 +118,7 @@ from opchain.compiler.codegen.static_types import type_of
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.keys.key_identity import key_identity
+from opchain.runtime.task.generated_code import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,22 +191,26 @@ class _States:
             select = self.form.names.bind(f"set_state_key_{index}", "set_state_key", index)
             (set_key,) = f.statements(f"{select}({state_key})", index)
         is_batch = self.form.program.is_batch
-        lookups = []
+        lookups: list[LookUps] = []
+        callees: dict[str, f.Callee] = {}
         for name, state in states.items():
             table = f"table_{index}_{name}"
             found = self.form.names.bind(
                 f"{table}_found",
                 *("state_table", index, name, state.kind, state.declared, is_batch),
+                tuple((part, digest_of(inlined)) for part, inlined in state.self_contained()),
             )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
             lookups.append(LookUps(self.form, owner, name, state, table, state_key, held))
+            callees |= lookups[-1].callees(index)
             self.function.before += lookups[-1].prepared(index)
 
         def looked_up(*, is_held: bool) -> Lines:
             block = f.copied(rest)
             for each in lookups:
                 block = each.block(block, types, is_held=is_held)
+            block = inline_calls(self.form, self.function, callees, block)
             return self._without_context(block, index, state_key, types, key_read)
 
         if is_batch:
@@ -208,6 +226,7 @@ class _States:
             if block[0] is not set_key:
                 self._set_last_key(set_key, key)
         self.loop.body = [*self.loop.body[:position], *before, *block]
+        self.function.before += f.flattened(each.functions(block, index) for each in lookups)
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(states)))}")

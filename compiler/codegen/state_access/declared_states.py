@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 from contextlib import suppress
 from functools import lru_cache, partial
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
@@ -21,37 +22,53 @@ from opchain.compiler.codegen.function_source import (
     value_of,
 )
 from opchain.compiler.codegen.source_text import text_of
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.state_descriptors import (
+    AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
+    ReducingStateDescriptor,
     StateDescriptor,
     ValueStateDescriptor,
 )
-from opchain.runtime.state.declared_values import checked_type
+from opchain.runtime.state.declared_values import checked_type, functions_of
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from opchain.runtime.types.type_information import TypeInformation
 
-_DESCRIPTORS = (ValueStateDescriptor, ListStateDescriptor, MapStateDescriptor)
-_GETTERS = {"get_state": "value", "get_list_state": "list", "get_map_state": "map"}
+_WITH_FUNCTION = (ReducingStateDescriptor, AggregatingStateDescriptor)
+_DESCRIPTORS = (ValueStateDescriptor, ListStateDescriptor, MapStateDescriptor, *_WITH_FUNCTION)
+_GETTERS = {
+    "get_state": "value",
+    "get_list_state": "list",
+    "get_map_state": "map",
+    "get_reducing_state": "reducing",
+    "get_aggregating_state": "aggregating",
+}
 
 
 class DeclaredState(NamedTuple):
     """A state as `open` declares it.
 
     Attributes:
-        kind: "value", "list" or "map"; with a time to live "expiring value" and so on.
+        kind: "value", "list", "map", "reducing" or "aggregating"; with a time to live "expiring value" and so on.
         declared: The text of its type, if it checks what is written.
         items: The types of what is written.
+        functions: The functions of a reducing or aggregating state by name, as far as the compiler knows them.
     """
 
     kind: str
     declared: str | None
     items: tuple[TypeInformation[Any], ...]
+    functions: Mapping[str, Any]
+
+    def self_contained(self) -> Iterator[tuple[str, Any]]:
+        """The functions that only refer to their parameters and to builtins, so that their code says what they do."""
+        return (found for found in self.functions.items() if _is_self_contained(found[1]))
 
 
 def declared_states(spec: object) -> dict[str, DeclaredState]:
@@ -121,6 +138,19 @@ def states_are_handed_on(kind: type) -> bool:
     return calls_next or any(isinstance(member, FunctionType) for member in members)
 
 
+def _is_self_contained(function: Any) -> bool:
+    plain = getattr(function, "__func__", function)
+    if not isinstance(plain, FunctionType) or plain.__closure__:
+        return False
+    codes = [plain.__code__]
+    for code in codes:
+        codes += (item for item in code.co_consts if isinstance(item, CodeType))
+    makes_lambdas = any(code.co_name == "<lambda>" for code in codes[1:])
+    return not makes_lambdas and all(
+        plain.__globals__.keys().isdisjoint(code.co_names) for code in codes
+    )
+
+
 def _opening(kind: type) -> Iterator[Definition]:
     """The method `open` of a class, and the methods of base classes that `super().open(context)` calls."""
     for method in (vars(base)["open"] for base in kind.__mro__ if "open" in vars(base)):
@@ -156,10 +186,12 @@ def _state(
     elif kind == "map" and isinstance(declared, MapTypeInfo):
         items = (declared.key_type_info, declared.value_type_info)
     config = getattr(descriptor, "ttl_config", None)
-    is_enabled = config is not None and config.is_enabled()
-    if is_enabled or _expires(argument, definition):
-        kind = f"expiring {kind}"
-    return DeclaredState(kind, checked_type(declared), items)
+    expires = (config is not None and config.is_enabled()) or _expires(argument, definition)
+    if kind in ("reducing", "aggregating"):
+        if expires or not isinstance(descriptor, _WITH_FUNCTION):
+            return None
+        return DeclaredState(kind, checked_type(declared), items, functions_of(descriptor))
+    return DeclaredState(f"expiring {kind}" if expires else kind, checked_type(declared), items, {})
 
 
 def _expires(descriptor: ast.expr, definition: Definition) -> bool:
@@ -186,7 +218,11 @@ def _object(  # noqa: PLR0911 - one a kind of expression
             return function
         case ast.Name(id=name):
             assigned = _assigned(name, definition)
-            return value_of(name, definition.function) if assigned is None else found(assigned)
+            if assigned is not None:
+                return found(assigned)
+            return value_of(name, definition.function) or getattr(builtins, name, None)
+        case ast.Lambda():
+            return _lambda_at(node.lineno, definition.function)
         case ast.Attribute(value=owner, attr=name):
             return inspect.getattr_static(found(owner), name, None)
         case ast.Call():
@@ -195,12 +231,17 @@ def _object(  # noqa: PLR0911 - one a kind of expression
 
 
 def _made(call: ast.Call, found: Callable[[ast.expr], Any]) -> Any:
-    """The result of a call that makes a descriptor or a type. The name of the state may be unknown."""
+    """The result of a call that makes a descriptor, a type or a function. The name of the state may be unknown.
+
+    A function is an object without its attributes, because its class may do anything to set them.
+    """
     make, given = found(call.func), [*map(found, call.args)]
     named = {str(item.arg): found(item.value) for item in call.keywords}
     if isinstance(make, type) and make in _DESCRIPTORS:
         named.pop("name", None)
         given = ["state", *given[1:]]
+    elif isinstance(make, type) and issubclass(make, (ReduceFunction, AggregateFunction)):
+        make, given, named = object.__new__, [make], {}
     elif not (isinstance(call.func, ast.Attribute) and found(call.func.value) is Types):
         return None
     if any(value is None for value in (*given, *named.values())):
@@ -208,6 +249,17 @@ def _made(call: ast.Call, found: Callable[[ast.expr], Any]) -> Any:
     with suppress(TypeError, ValueError):  # `open` will raise it
         return make(*given, **named)
     return None
+
+
+def _lambda_at(line: int, function: FunctionType) -> FunctionType | None:
+    """The only lambda without closure that a function defines at a line."""
+    found = [
+        item
+        for item in function.__code__.co_consts
+        if isinstance(item, CodeType) and (item.co_name, item.co_firstlineno) == ("<lambda>", line)
+    ]
+    is_known = len(found) == 1 and not found[0].co_freevars
+    return FunctionType(found[0], function.__globals__) if is_known else None
 
 
 def _assigned(name: str, definition: Definition) -> ast.expr | None:

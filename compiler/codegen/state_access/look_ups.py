@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
@@ -30,6 +31,8 @@ _EXPRESSIONS = {
     ("map", "values", 0): "iter(list(table.get(key, {}).values()))",
     ("map", "items", 0): "iter(list(table.get(key, {}).items()))",
     ("map", "is_empty", 0): "key not in table",
+    ("reducing", "get", 0): "table.get(key)",
+    ("aggregating", "get", 0): ("None if (held := table.get(key)) is None else result(held)"),
     ("expiring value", "value", 0): (
         "held[1] if (now := accessed()) < (held := table.get(key, NOTHING))[0] + unchanged_ms"
         " else read(key, now)[1]"
@@ -48,16 +51,26 @@ _EXPRESSIONS = {
     ),
 }
 _CLEAR = "table.pop(key, None)"
+_UNLESS_NONE = f"if first is None:\n    {_CLEAR}\nelse:\n"
 _UPDATE_LIST = f"if first:\n    table[key] = first\nelse:\n    {_CLEAR}"
 _REMOVE = (
     "held = table.get(key)\n"
     f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
 )
+_REDUCE = (
+    "held = table.get(key)\n"
+    "if held is None:\n    table[key] = first\n"
+    "else:\n    new = combined(held, first)\n    table[key] = new"
+)
+_AGGREGATE = (
+    "held = table.get(key)\n"
+    "new = combined(first, create() if held is None else held)\ntable[key] = new"
+)
 _STATEMENTS = {
     ("value", "clear", 0): _CLEAR,
     ("list", "clear", 0): _CLEAR,
     ("map", "clear", 0): _CLEAR,
-    ("value", "update", 1): f"if first is None:\n    {_CLEAR}\nelse:\n    table[key] = first",
+    ("value", "update", 1): f"{_UNLESS_NONE}    table[key] = first",
     ("list", "add", 1): (
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
@@ -68,6 +81,10 @@ _STATEMENTS = {
         "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
     ),
     ("map", "remove", 1): _REMOVE,
+    ("reducing", "clear", 0): _CLEAR,
+    ("reducing", "add", 1): _UNLESS_NONE + indent(_REDUCE, "    "),
+    ("aggregating", "clear", 0): _CLEAR,
+    ("aggregating", "add", 1): _UNLESS_NONE + indent(_AGGREGATE, "    "),
     ("expiring value", "clear", 0): _CLEAR,
     ("expiring list", "clear", 0): _CLEAR,
     ("expiring map", "clear", 0): _CLEAR,
@@ -90,7 +107,9 @@ _STATEMENTS = {
 """What the methods of hash_map_states and ttl_states do, by kind, method and number of arguments."""
 
 _AS_HELD = (
+    ("    held = table.get(key)\n", ""),
     ("held = table.get(key)\n", ""),
+    ("(held := table.get(key))", "held"),
     ("table.get(key)", "held"),
     ("table.get(key, ", "(held or "),
     (_CLEAR, "held = None"),
@@ -102,8 +121,10 @@ _AS_HELD = (
 _NEVER_NONE_STORE = {
     "value": "table[key] = first",
     "expiring value": "table[key] = (accessed(), first)",
+    "reducing": _REDUCE,
+    "aggregating": _AGGREGATE,
 }
-"""How an update stores a value that is not None."""
+"""How an update or an addition stores a value that is not None."""
 
 STORE = "if held is not None:\n    table[key] = held"
 TAKE = f"held = {_CLEAR}"
@@ -172,6 +193,7 @@ class LookUps(ast.NodeTransformer):
         self._name = name
         self.kind = state.kind
         self.table = table
+        self._state = state
         self._items = state.items
         self.held = held
         self._is_held = False
@@ -180,11 +202,15 @@ class LookUps(ast.NodeTransformer):
             "key": f.name(key),
             "held": f.name(held),
         }
-        self._read = f"read_{table.partition('_')[2]}"
+        self._suffix = table.partition("_")[2]
+        self._read = f"read_{self._suffix}"
+        parts: tuple[str, ...] = ()
         if self.expires:
             form.names.bind("NOTHING", "shared")
             parts = ("accessed", "read", "read_all", "unchanged_ms", "now")
-            self._parts |= {part: f.name(f"{part}_{table.partition('_')[2]}") for part in parts}
+        elif state.functions:
+            parts = ("new", *state.functions)
+        self._parts |= {part: f.name(f"{part}_{self._suffix}") for part in parts}
 
     @property
     def expires(self) -> bool:
@@ -195,9 +221,32 @@ class LookUps(ast.NodeTransformer):
         """Statements before the first record."""
         if not self.expires:
             return []
-        name = f"ttl_{self.table.partition('_')[2]}"
-        found = self._form.names.bind(name, "state_ttl", operator, self._name)
+        found = self._form.names.bind(f"ttl_{self._suffix}", "state_ttl", operator, self._name)
         return self.lines(f"accessed, unchanged_ms, read, read_all = {found}()", operator)
+
+    def callees(self, operator: int) -> dict[str, f.Callee]:
+        """The functions of the state that may become part of the loop, by their names in generated code."""
+        path = ("state_functions", operator, self._name)
+        return {
+            f"{part}_{self._suffix}": f.Callee(
+                getattr(function, "__func__", function),
+                path,
+                instance=getattr(function, "__self__", None),
+            )
+            for part, function in self._state.self_contained()
+        }
+
+    def functions(self, block: Lines, operator: int) -> Lines:
+        """Statements that set the variables of those functions of the state that the block calls."""
+        used = f.names_in(block)
+        found: Lines = []
+        for part in self._state.functions:
+            name = f"{part}_{self._suffix}"
+            if name in used:
+                functions = f"functions_{self._suffix}"
+                self._form.names.bind(functions, "state_functions", operator, self._name)
+                found += f.statements(f"{name} = {functions}()[{part!r}]", operator)
+        return found
 
     def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
         """Statements with this state's table, key and variable."""
@@ -224,8 +273,10 @@ class LookUps(ast.NodeTransformer):
         tests = self._tests(method, call.args, types)
         if self.kind in _LISTS and method == "update":
             call.args[0] = f.expression("list(elements)", elements=call.args[0])
-        is_one_value = method == "update" and self.kind in _NEVER_NONE_STORE
-        if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
+        is_one_value = method == "update" and self.kind not in _LISTS
+        if (self.kind in _NEVER_NONE_STORE and method in _WRITES) and (
+            (self._is_held and is_one_value) or tests or _is_never_none(call.args[0], types)
+        ):
             text = _NEVER_NONE_STORE[self.kind]
         lines: Lines = []
         parts = dict(self._parts)
@@ -262,7 +313,7 @@ class LookUps(ast.NodeTransformer):
 
         An expression is empty if the type of its value is known. The list is empty if the state takes any value.
         """
-        if method not in _WRITES or not self._items:
+        if method not in _WRITES or not self._items or self.kind == "aggregating":
             return []
         if all(coder_converter(item) is None for item in self._items):
             return []
@@ -295,7 +346,7 @@ class LookUps(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         """Python allows no assignment expression where a comprehension iterates."""
-        if not self.expires:
+        if not (self.expires or self.kind == "aggregating"):
             self.generic_visit(node)
         return node
 
@@ -319,9 +370,13 @@ class LookUps(ast.NodeTransformer):
         return isinstance(made, ast.List) or bool(reads)
 
     def _text(self, text: str) -> str:
-        """The text of a method, adapted if the entry of the key is in a variable."""
+        """The text of a method, adapted if the entry of the key is in a variable, or if results are checked."""
         for part, held in _AS_HELD if self._is_held else ():
             text = text.replace(part, held)
+        if self._state.functions and self._items and coder_converter(self._items[0]) is not None:
+            test = form_test(self._items[0], "new", None, is_exact=True)
+            is_checked = "checked(new)" if test is None else f"new if {test} else checked(new)"
+            text = text.replace("= new", f"= {is_checked}")
         return text
 
 

@@ -22,13 +22,16 @@ from opchain.runtime.records.garbage_collection import gc_paused
 from opchain.runtime.state.declared_values import (
     check_writes,
     checked_type,
+    functions_of,
     with_checked_function,
 )
 from opchain.runtime.state.keyed.hash_map_states import (
     STATES,
     WITH_FUNCTION,
+    HashMapAggregatingState,
     HashMapListState,
     HashMapMapState,
+    HashMapReducingState,
     HashMapState,
     HashMapValueState,
 )
@@ -554,6 +557,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 def _checked(state: HashMapState, descriptor: StateDescriptor[Any]) -> HashMapState:
     check_writes(state, descriptor)
     state.declared = checked_type(descriptor.type_info)
+    if kind_of(descriptor) in WITH_FUNCTION:
+        state.functions = functions_of(descriptor)
     return state
 
 
@@ -561,6 +566,8 @@ _PLAIN: dict[str, Any] = {
     "value": HashMapValueState,
     "list": HashMapListState,
     "map": HashMapMapState,
+    "reducing": HashMapReducingState,
+    "aggregating": HashMapAggregatingState,
     "expiring value": TtlValueState,
     "expiring list": TtlListState,
     "expiring map": TtlMapState,

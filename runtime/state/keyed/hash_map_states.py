@@ -13,6 +13,7 @@ Flink: `HeapValueState`, `HeapListState`, `HeapMapState`, `HeapReducingState`, `
 from __future__ import annotations
 
 from abc import abstractmethod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import StateError
@@ -27,7 +28,7 @@ from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, MutableMapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
     from opchain.runtime.functions.state_descriptors import (
         AggregatingStateDescriptor,
@@ -39,10 +40,12 @@ if TYPE_CHECKING:
 class HashMapState:
     """The part that all kinds share. `_entries` is the dictionary of the current namespace.
 
-    `declared` is the type that writes are checked against, as text, or None if writes are not checked.
+    `declared` is the type that writes are checked against, as text, or None if writes are not checked. `functions` has
+    what generated code calls instead of the methods of a reducing or aggregating state (see `functions_of`).
     """
 
     declared: str | None = None
+    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
     def __init__(self, backend: KeyedStateBackend, table: StateTable) -> None:
         self._backend = backend

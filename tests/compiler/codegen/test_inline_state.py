@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 
 from opchain.common import Row, Time, Types
 from opchain.datastream import KeyedProcessFunction
-from opchain.datastream.functions import FlatMapFunction, KeyedCoProcessFunction
+from opchain.datastream.functions import (
+    AggregateFunction,
+    FlatMapFunction,
+    KeyedCoProcessFunction,
+    ReduceFunction,
+)
 from opchain.datastream.state import (
+    AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
+    ReducingStateDescriptor,
     StateTtlConfig,
     ValueStateDescriptor,
 )
@@ -150,6 +157,109 @@ class Collects(KeyedProcessFunction[Any, Any, Any]):
         yield ctx.get_current_key(), self.last.value(), self.many.get()
 
 
+class Greatest(ReduceFunction[Any]):
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        if value2 is None:
+            return value1
+        return max(value1, value2)
+
+
+class Average(AggregateFunction[Any, Any, Any]):
+    def create_accumulator(self) -> Any:
+        return 0, 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        total, count = accumulator
+        return total + value, count + 1
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator[0] / accumulator[1]
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+
+
+MOST = 3
+
+
+class LastTexts(Average):
+    """Changes its accumulator, and reads a global name."""
+
+    def create_accumulator(self) -> Any:
+        return []
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        accumulator.append(str(value))
+        if len(accumulator) > MOST:
+            accumulator.pop(0)
+        return accumulator
+
+    def get_result(self, accumulator: Any) -> Any:
+        texts = sorted(accumulator)
+        return ",".join(texts)
+
+
+class Combines(KeyedProcessFunction[Any, Any, Any]):
+    """Adds to reducing and aggregating states. A record is (key, what to do, a number)."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.total = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("total", lambda a, b: a + b, Types.LONG())
+        )
+        greatest = Greatest()
+        self.greatest = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("greatest", greatest)
+        )
+        self.least = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("least", min, Types.LONG())
+        )
+        pair = Types.TUPLE([Types.LONG(), Types.LONG()])
+        self.average = runtime_context.get_aggregating_state(
+            AggregatingStateDescriptor("average", Average(), pair)
+        )
+        self.texts = runtime_context.get_aggregating_state(
+            AggregatingStateDescriptor("texts", agg_function=LastTexts())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        what, number = value[1], value[2]
+        refused = ""
+        try:
+            if what == 0:
+                self.total.add(number if number % 3 else None)
+            elif what == 1:
+                self.average.add(number if number % 3 else None)
+            elif what == 2:
+                self.total.add(2**62)
+                self.average.add(2**62)
+            elif what == 3:
+                self.average.add("text" if number % 2 else 1.5)
+            elif what == 4:
+                self.total.add("text" if number % 2 else 1.5)
+            elif what == 5:
+                self.total.clear()
+                self.average.clear()
+            elif what == 6:
+                self.texts.clear()
+                self.greatest.add(None)
+            else:
+                ctx.timer_service().register_event_time_timer(number)
+            self.greatest.add(number)
+            self.least.add(number)
+            self.texts.add(number)
+        except (TypeError, OverflowError) as error:
+            refused = f"{type(error).__name__}: {error}"
+        yield value, refused, self.total.get(), [self.average.get() for _ in range(2)]
+        yield self.greatest.get(), self.least.get(), self.texts.get()
+
+
+class CombinesAtTimers(Combines):
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        self.total.add(timestamp)
+        self.average.add(timestamp)
+        yield timestamp, self.total.get(), self.average.get(), self.texts.get()
+
+
 class AtTimers(Everything):
     """Does at a timer what the last digit of its time says. A record is (key, what to do, a number)."""
 
@@ -259,13 +369,15 @@ def by_key(function: Any, records: list[Any]) -> Any:
     return draw
 
 
+FUNCTIONS = [Everything(), Timers(), Notices(), Collects(), AtTimers()]
+FUNCTIONS += [Combines(), CombinesAtTimers()]
 KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("function", [Everything(), Timers(), Notices(), Collects(), AtTimers()])
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_each_state_method_behaves_the_same_in_each_form(
     function: Any, mode: str, records: list[Any]
 ) -> None:
@@ -538,6 +650,96 @@ def test_adding_to_a_missing_item_of_a_map_state_fails_in_each_form() -> None:
     draw = by_key(AddsToMissing(), [("a", 0, 1)])
     failures = [failure_of(draw, form) for form in FORMS]
     assert ["unsupported operand type" in str(each) for each in failures] == [True] * len(FORMS)
+
+
+def test_reducing_and_aggregating_states_become_tables_with_their_functions() -> None:
+    fast = fast_source(Combines())
+    calls = [line.strip() for line in fast.splitlines() if "self_0." in line]
+    assert {line.partition("(")[0] for line in calls} == {"self_0.total.add", "self_0.least.add"}
+    assert "new_0_total = held_0_total + " in fast
+    assert "max(held_0_greatest, " in fast
+    assert "new_0_average = (total_0 + " in fast
+    assert "held_0_average[0] / held_0_average[1]" in fast
+    called = {line.strip() for line in fast.splitlines() if " = functions_0_" in line}
+    assert {line.partition(" = ")[0] for line in called} == {
+        *("checked_0_total", "checked_0_least", "checked_0_average"),
+        *("combined_0_least", "combined_0_texts", "result_0_texts"),
+    }
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_reducing_and_aggregating_states_are_read_from_their_tables(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = entries_found(monkeypatch)
+    run_form(by_key(Combines(), [("a", 1, 2), ("b", 0, 1), ("a", 1, 4)]), mode=mode)
+    assert len(found) >= 5
+    assert None not in found
+
+
+class Reduces(KeyedProcessFunction[Any, Any, Any]):
+    def __init__(self, reduce: Any) -> None:
+        self.reduce = reduce
+
+    def open(self, runtime_context: Any) -> None:
+        self.state = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("state", self.reduce)
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.state.add(value[2])
+        yield self.state.get()
+
+
+def test_a_function_of_a_state_that_changes_after_compilation_is_noticed() -> None:
+    def results() -> list[Any]:
+        return run_job(job).records("results")
+
+    job = job_of(by_key(Reduces(lambda a, b: a + b), [("a", 0, 2), ("a", 0, 3), ("a", 0, 4)]))
+    assert "held_0_state + " in str(job.vertices[1].source)
+    assert results() == [2, 5, 9]
+    job.vertices[1].operators[0].spec.function.reduce = lambda a, b: a * b
+    assert results() == [2, 6, 24]
+
+
+class Scales(First):
+    """Has states that stay calls: the first one expires, and the compiler does not know the function of the second one."""
+
+    def open(self, runtime_context: Any) -> None:
+        super().open(runtime_context)
+        descriptor = ReducingStateDescriptor("hour", lambda a, b: a + b)
+        descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+        self.hour = runtime_context.get_reducing_state(descriptor)
+        factor = value_of_configuration()
+        self.scaled = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("scaled", lambda a, b: a + b * factor)
+        )
+
+    def flat_map(self, value: Any) -> Any:
+        self.hour.add(value[2])
+        self.scaled.add(value[2])
+        if self.seen.value() is None:
+            self.seen.update(True)
+        yield self.hour.get(), self.scaled.get()
+
+
+def value_of_configuration() -> int:
+    return 3
+
+
+def test_other_reducing_states_are_called_beside_tables() -> None:
+    records = [("a", 0, 2), ("a", 0, 3), ("b", 0, 1)]
+    assert "table_0_seen" in fast_source(Scales(), records)
+    runs = [run_form(by_key(Scales(), records), form).records("results") for form in FORMS]
+    assert runs == [[(2, 2), (5, 11), (1, 1)]] * len(FORMS)
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_reducing_states_are_the_same_in_each_backend(backend: str) -> None:
+    records = [(number % 2, number % 8, number) for number in range(40)]
+    draw = by_key(CombinesAtTimers(), records)
+    runs = [run_form(draw, form, state_backend=backend).subtasks("results") for form in FORMS]
+    assert repr(runs) == repr([runs[0]] * len(FORMS))
 
 
 def test_timers_are_registered_without_calling_the_timer_service() -> None:
