@@ -126,6 +126,9 @@ _NEVER_NONE_STORE = {
 }
 """How an update or an addition stores a value that is not None."""
 
+_VARIABLES = {"first": "first", "second": "item"}
+"""How the variables of arguments begin. The name of a state follows, so no other state has the same variables."""
+
 STORE = "if held is not None:\n    table[key] = held"
 TAKE = f"held = {_CLEAR}"
 
@@ -284,7 +287,7 @@ class LookUps(ast.NodeTransformer):
         sets_variable = any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
         for position, (part, argument) in enumerate(zip(("first", "second"), call.args)):  # noqa: B905 - two at most
             if not is_used_once and (sets_variable or not _is_simple(argument)):
-                variable = f"{self.held}_{part}"
+                variable = f"{_VARIABLES[part]}_{self._suffix}"
                 lines.append(f.let(variable, argument, operator))
                 call.args[position] = f.name(variable)
             parts[part] = call.args[position]
@@ -339,7 +342,7 @@ class LookUps(ast.NodeTransformer):
         lines: Lines = []
         for position, argument in enumerate(call.args):
             if not _is_simple(argument) and not isinstance(argument, ast.Starred):
-                variable = f"{self.held}_argument"
+                variable = f"{_VARIABLES['first']}_{self._suffix}"
                 lines.append(f.let(variable, argument, notes.operator(statement)))
                 call.args[position] = f.name(variable)
         return [*f.with_comment(lines, notes.comment(statement)), statement]

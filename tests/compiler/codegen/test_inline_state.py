@@ -677,6 +677,26 @@ def test_reducing_and_aggregating_states_are_read_from_their_tables(
     assert None not in found
 
 
+class Named(KeyedProcessFunction[Any, Any, Any]):
+    """Has states whose names begin with the name of another one."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+        self.total_first = runtime_context.get_state(ValueStateDescriptor("first", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if self.total_first.value() is None:
+            self.total_first.update(value[2])
+        self.total.update((self.total.value() or 0) + value[2])
+        yield self.total.value(), self.total_first.value()
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_the_variables_of_a_state_are_not_those_of_another_one(mode: str) -> None:
+    draw = by_key(Named(), [("a", 0, 1), ("a", 0, 2), ("a", 0, 4)])
+    assert run_form(draw, mode=mode).records("results") == [(1, 1), (3, 1), (7, 1)]
+
+
 class Reduces(KeyedProcessFunction[Any, Any, Any]):
     def __init__(self, reduce: Any) -> None:
         self.reduce = reduce
