@@ -210,8 +210,8 @@ def arrow_batches(dataframe: DataFrame) -> RDD[bytes]:
 
 def empty_partitions(context: SparkContext, size: int) -> RDD[bytes]:
     """An RDD with `size` empty partitions."""
-    nothing = context._jvm.java.util.ArrayList()  # type: ignore[union-attr]  # noqa: SLF001
-    return _of_bytes(context._jsc.parallelize(nothing, size), context)  # noqa: SLF001
+    # The JVM takes a millisecond to find java.util.ArrayList by name. py4j converts a list without that.
+    return _of_bytes(context._jsc.parallelize([], size), context)  # noqa: SLF001
 
 
 def joined(context: SparkContext, parts: list[RDD[bytes]]) -> RDD[bytes]:

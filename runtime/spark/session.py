@@ -185,6 +185,12 @@ def is_local(context: SparkContext) -> bool:
     return _names_local_master(str(context.master))
 
 
+def setting(context: SparkContext, name: str) -> str:
+    """A setting of the context, or "". `getConf` would copy all settings, with several calls of the JVM for each."""
+    value: str = context._conf.get(name, "")  # noqa: SLF001 - see above
+    return value
+
+
 def _new_session() -> SparkSession:
     from py4j.protocol import Py4JError, Py4JNetworkError  # noqa: PLC0415 - comes with pyspark
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415

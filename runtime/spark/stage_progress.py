@@ -27,7 +27,7 @@ from opchain.runtime.job.progress import StageProgress, stage_name
 from opchain.runtime.measurements.hot_keys import HotKeys
 from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.spark.session import is_local
+from opchain.runtime.spark.session import is_local, setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -94,11 +94,10 @@ class LiveCounts:
     @contextmanager
     def listening(self, context: SparkContext) -> Iterator[CountsAddress | None]:
         """Within the block counts are received; returns their address, or None if no socket can be opened."""
-        settings = context.getConf()
         host = "127.0.0.1"
         if not is_local(context):
-            host = settings.get("spark.driver.host", "") or socket.gethostname()
-        listener = _bound(settings.get("spark.driver.bindAddress", host) or host)
+            host = setting(context, "spark.driver.host") or socket.gethostname()
+        listener = _bound(setting(context, "spark.driver.bindAddress") or host)
         if listener is None:
             yield None
             return
@@ -295,7 +294,8 @@ class SparkProgress:
 
     def has_repeated_stages(self) -> bool:
         """Whether Spark has repeated a stage, because output of its tasks was lost. False if Spark no longer answers."""
-        return any(info.currentAttemptId for info in self._answer(self._infos) or ())
+        repetitions = self._answer(self._repetitions) or []
+        return any(repetitions)
 
     def stage_ids(self) -> list[int]:
         """Spark's ids of the stages, in order; empty if Spark no longer answers."""
@@ -309,6 +309,12 @@ class SparkProgress:
     def _infos(self) -> list[SparkStageInfo]:
         infos = (self._tracker.getStageInfo(stage) for stage in self._ids())
         return [info for info in infos if info is not None]
+
+    def _repetitions(self) -> list[int]:
+        """How often Spark has repeated each stage. `getStageInfo` would call the JVM for five more numbers of a stage."""
+        tracker: Any = self._tracker._jtracker  # noqa: SLF001 - Python has no method for one number
+        infos = (tracker.getStageInfo(stage) for stage in self._ids())
+        return [info.currentAttemptId() for info in infos if info is not None]
 
     def _answer(self, ask: Callable[[], list[T]]) -> list[T] | None:
         """The answer of Spark; None if the session was stopped."""

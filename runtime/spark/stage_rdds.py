@@ -17,7 +17,7 @@ from opchain.runtime.errors import one_line_name
 from opchain.runtime.job.progress import stage_name, vertex_name
 from opchain.runtime.program.vertex_program import JobProgram, SlotResources, StageProgram, largest
 from opchain.runtime.spark.exchange import shuffled, written_raw
-from opchain.runtime.spark.session import is_local
+from opchain.runtime.spark.session import is_local, setting
 from opchain.runtime.spark.stage_tasks import ShippedVertex, StageTasks
 
 if TYPE_CHECKING:
@@ -124,15 +124,14 @@ def resource_profile(context: SparkContext, slots: SlotResources) -> ResourcePro
         TaskResourceRequests,
     )
 
-    settings = context.getConf()
     task_cpus = max(1, math.ceil(slots.cpu_cores))
-    executor_cores = max(task_cpus, int(settings.get("spark.executor.cores", "1") or 1))
+    executor_cores = max(task_cpus, int(setting(context, "spark.executor.cores") or 1))
     slots_per_executor = executor_cores // task_cpus
     tasks = TaskResourceRequests().cpus(task_cpus)
     executors = (
         ExecutorResourceRequests()
         .cores(executor_cores)
-        .memory(settings.get("spark.executor.memory", "1g") or "1g")
+        .memory(setting(context, "spark.executor.memory") or "1g")
         .memoryOverhead(f"{slots_per_executor * slots.memory_mebi_bytes}m")
     )
     for name, amount in slots.external:
@@ -141,8 +140,8 @@ def resource_profile(context: SparkContext, slots: SlotResources) -> ResourcePro
         executors.resource(
             name,
             math.ceil(amount * slots_per_executor),
-            settings.get(f"{prefix}.discoveryScript", "") or "",
-            settings.get(f"{prefix}.vendor", "") or "",
+            setting(context, f"{prefix}.discoveryScript"),
+            setting(context, f"{prefix}.vendor"),
         )
     return ResourceProfileBuilder().require(executors).require(tasks).build
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import Ran, job_of, run_job, seen
 
-from opchain.common import Types
+from opchain.common import Encoder, Types
 from opchain.datastream import (
     FlatMapFunction,
     MapFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
 )
+from opchain.datastream.connectors.file_system import FileSink
 from opchain.runtime.errors import (
     KeyTypeError,
     TaskFailedError,
@@ -333,6 +334,24 @@ def test_the_settings_of_the_session_are_restored(session: SparkSession) -> None
     )
     for name in names:
         context.setLocalProperty(name, None)  # type: ignore[arg-type]
+
+
+def test_a_job_calls_the_jvm_rarely(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gateway: Any = session.sparkContext._gateway
+    client = type(gateway._gateway_client)
+    send, commands = client.send_command, []
+
+    def counted(self: Any, command: str, *arguments: Any, **named: Any) -> Any:
+        if not command.startswith("m\nd\n"):  # garbage collection of Python
+            commands.append(command)
+        return send(self, command, *arguments, **named)
+
+    monkeypatch.setattr(client, "send_command", counted)
+    sink = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder()).build()
+    run(job_of(lambda env: env.from_collection([1]).rebalance().map(str).sink_to(sink)))
+    assert len(commands) < 140, "\n".join(commands)
 
 
 # Monitoring and cancelling a job

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -109,15 +111,12 @@ def test_a_session_that_no_longer_responds_has_no_progress(session: SparkSession
 def test_a_stage_that_spark_restarted_is_reported(
     session: SparkSession, attempts: list[int], told: bool
 ) -> None:
-    from pyspark.status import SparkJobInfo, SparkStageInfo  # noqa: PLC0415 - it may be missing
+    from pyspark.status import SparkJobInfo  # noqa: PLC0415 - it may be missing
 
     progress = SparkProgress(session.sparkContext, "group", program(abs))
-    infos = [
-        SparkStageInfo(number, attempt, "name", 1, 0, 1, 0)
-        for number, attempt in enumerate(attempts)
-    ]
+    infos = [SimpleNamespace(currentAttemptId=partial(int, attempt)) for attempt in attempts]
     tracker: Any = progress._tracker
     tracker.getJobIdsForGroup = lambda group: [7]
     tracker.getJobInfo = lambda number: SparkJobInfo(number, range(len(infos)), "SUCCEEDED")
-    tracker.getStageInfo = infos.__getitem__
+    tracker._jtracker = SimpleNamespace(getStageInfo=infos.__getitem__)
     assert progress.has_repeated_stages() is told

@@ -34,7 +34,7 @@ def test_a_slot_is_one_task_and_executors_have_as_many_slots_as_fit(
     settings = session.sparkContext.getConf()
     settings.set("spark.executor.cores", executor_cores).set("spark.executor.memory", "700m")
     settings.set("spark.executor.resource.gpu.discoveryScript", "/find-gpus")
-    monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
+    monkeypatch.setattr(session.sparkContext, "_conf", settings)
     profile = resource_profile(session.sparkContext, SLOTS)
     assert {name: request.amount for name, request in profile.taskResources.items()} == {
         "cpus": 2.0,
