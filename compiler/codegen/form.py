@@ -19,8 +19,7 @@ statement has the index of its operator, and may have other notes (notes.py).
 from __future__ import annotations
 
 import ast
-import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -174,6 +173,19 @@ class Function:
         """The suffix of the function's names: "0" for `process_0`."""
         return self.name.removeprefix("process_")
 
+    def copy(self) -> Function:
+        """A copy with its own statements."""
+        return replace(
+            self,
+            body=copied(self.body),
+            guards=copied(self.guards),
+            before=copied(self.before),
+            after=copied(self.after),
+            at_end=copied(self.at_end),
+            types=dict(self.types),
+            fresh=set(self.fresh),
+        )
+
     def variables_of_a_record(self, block: list[ast.stmt]) -> list[str]:
         """The variables that a block sets for one record. Others, such as the greatest timestamp, last for the batch."""
         lasting = stores(self.before)
@@ -247,7 +259,7 @@ def add_fallback(
 
     The fallback is `plain`, or a copy of the function in its current state.
     """
-    plain = plain or copy.deepcopy(function)
+    plain = plain or function.copy()
     plain.name = f"fallback_{function.suffix}"
     plain.guards, plain.fallback = [], None
     if types is not None:

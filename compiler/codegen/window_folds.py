@@ -115,9 +115,10 @@ def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:
         return None
     form = Form(vertex)
     lowered(form)
+    loop = next(item for item in form.functions if item.name == "process_0")
+    form.functions = [loop]
     inline_functions(form)
     write_aggregations(form)
-    loop = next(item for item in form.functions if item.name == "process_0")
     found: WindowFold | WindowSelection | None = None
     if not loop.guards:
         found = _selection(spec, loop.body) or fold_of(spec, loop.body)

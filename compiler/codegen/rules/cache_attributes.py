@@ -29,7 +29,6 @@ original loop processes the batch. Changed attributes are stored even if the loo
 from __future__ import annotations
 
 import ast
-import copy
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -89,7 +88,7 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
         is_stored = isinstance(node.ctx, ast.Store)
         attributes[node.attr] = attributes.get(node.attr, False) or is_stored
     owners = sorted(found)
-    plain = copy.deepcopy(function)
+    plain = function.copy()
     plain.name = f"plain_{function.name.removeprefix('process_')}"
     form.functions.insert(form.functions.index(function) + 1, plain)
     function.fallback = plain.name

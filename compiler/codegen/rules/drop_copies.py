@@ -41,6 +41,8 @@ def drop_copies(form: Form) -> None:
 
 
 def _drop_copies(form: Form, function: Function) -> None:
+    if not any(isinstance(item, f.CopyIfMutable) for item in f.all_statements(function.body)):
+        return
     types = types_of(function, form)
     fresh = fresh_of(function, types)
     harmless = _is_harmless(form, function, types)

@@ -28,7 +28,6 @@ are constants in the body, and so are attributes with a string that is the key o
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -78,7 +77,7 @@ def inline_functions(form: Form) -> None:
     """Replaces calls by bodies wherever the result is the same."""
     for function in list(form.functions):
         inliner = _Inliner(form, function)
-        plain = copy.deepcopy(function) if inliner.scope.can_watch else function
+        plain = function.copy() if inliner.scope.can_watch else function
         function.body = inliner.block(function.body)
         for _ in range(_DEEPEST * inliner.scope.can_watch):
             calls = RecordCalls(form, function, inliner.scope.method_of_record)

@@ -86,7 +86,6 @@ call. The elements of a whole list are also tested by a call.
 from __future__ import annotations
 
 import ast
-import copy
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +180,7 @@ class _States:
         if not states:
             self._leave_key(position, key)
             return
-        plain = copy.deepcopy(self.function)
+        plain = self.function.copy()
         plain.name = f"calls_{self.function.suffix}"
         self.loop.body = body
         set_key, rest = body[position], body[position + 1 :]

@@ -37,7 +37,6 @@ The table gets the records when a snapshot is taken (ReduceOperator), and before
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -111,7 +110,7 @@ def _read_results(
         text_of(ast.Constant(*field)) if isinstance(field, tuple) else None
         for field in narrow.layout
     ]
-    plain = copy.deepcopy(function)
+    plain = function.copy()
     columns = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), narrow.result.shape)
     if read_columns(form, function, columns):
         form.names.bind("Columns", "shared")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.lower.lowering import DEEPEST
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
@@ -110,3 +113,21 @@ def test_generating_code_twice_gives_the_same_text() -> None:
         return stream.map(str).key_by(lambda x: x).reduce(lambda a, b: a + b)
 
     assert sources(draw) == sources(draw)
+
+
+def test_a_copy_of_a_function_has_its_own_statements_with_their_notes() -> None:
+    function = f.Function("process_0", "values", "", f.statements("x = [a]", operator=7))
+    function.before, function.types = f.statements("a = 1", operator=3), {"a": int}
+    copy = function.copy()
+    assert isinstance(copy.body[0], ast.Assign)
+    copy.body[0].value = f.name("other")
+    copy.before.clear()
+    copy.types.clear()
+    copy.fresh.add("x")
+    assert notes.operator(copy.body[0]) == 7
+    assert [ast.unparse(item) for item in (*function.before, *function.body)] == [
+        "a = 1",
+        "x = [a]",
+    ]
+    assert function.types == {"a": int}
+    assert not function.fresh
