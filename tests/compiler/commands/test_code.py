@@ -55,6 +55,6 @@ def test_code_can_leave_out_a_rule_or_stop_after_one(write: Any, run: Any) -> No
     done = run("code", "clicks.py", "--without", "fly")
     assert (done.exit_code, done.stdout) == (2, "")
     assert (
-        "no rule is called 'fly'; the rules are inline_functions, decide_in_branches, read_json"
+        "no rule is called 'fly'; the rules are inline_functions, decide_in_branches, drop_copies"
         in done.stderr
     )
