@@ -75,6 +75,8 @@ class EpochGateInput(GateInput):
         self, elements: Iterable[InputElement], valves: InputValves, chain: OperatorChain
     ) -> None:
         super().__init__(elements, valves, chain)
+        valves.begin_epoch()
+        chain.head.open_inputs = set(valves.by_input())
         self._keyed = chain.head.context.keyed
         self._selectors = chain.head.program.arrival_selectors
 
@@ -85,6 +87,14 @@ class EpochGateInput(GateInput):
             if select is not None:
                 self._keyed.state.touch(arrived_keys(item.element.values, select))
         super().feed(item)
+
+    def _process_event(self, number: int, channel: int, element: Any) -> None:
+        if not isinstance(element, CheckpointBarrier):
+            super()._process_event(number, channel, element)
+            return
+        self._combine(number, channel, element)
+        if not self._valves.is_open(number):
+            self._chain.close_input(number)
 
 
 class EpochTask(StreamTask):

@@ -261,6 +261,8 @@ class StreamOperator:
         self.current_watermark = -(2**63)
         self.input_watermarks = [-(2**63)] * len(program.keys)
         self.idle_inputs: set[int] = set()
+        # In an epoch, the inputs with records that have not been read. They count even if they are idle.
+        self.open_inputs: set[int] = set()
         self.latencies: dict[str, Histogram] = {}
 
     def __repr__(self) -> str:
@@ -395,13 +397,19 @@ class StreamOperator:
         self.input_watermarks[number] = watermark
         self._raise_watermark()
 
+    def close_input(self, number: int) -> None:
+        """Takes the end of an input's records in an epoch. From now on, the input does not count if it is idle."""
+        self.open_inputs.discard(number)
+        self._raise_watermark()
+
     def _raise_watermark(self) -> None:
-        active = [
+        if len(self.idle_inputs) == len(self.input_watermarks):
+            return
+        combined = min(
             watermark
             for number, watermark in enumerate(self.input_watermarks)
-            if number not in self.idle_inputs
-        ]
-        combined = min(active, default=self.current_watermark)
+            if number in self.open_inputs or number not in self.idle_inputs
+        )
         if combined > self.current_watermark:
             self.process_watermark(combined)
 

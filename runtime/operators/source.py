@@ -45,7 +45,7 @@ class SplitReader:
         splits: The splits, each with its watermarks.
         batch_size: How many records a batch has.
         enter: Called before a split's turn.
-        leave: Called when a split has ended; None if more of the split may be read later.
+        leave: Called when all records of a split have been read.
         is_endless: Whether the splits are unbounded. Then they are read in turn, whatever their watermarks.
         limit: The greatest watermark at which a split may continue; None if the source waits for no others.
         pause: Waits for a short time, if all splits must wait.
@@ -58,7 +58,7 @@ class SplitReader:
         batch_size: int,
         *,
         enter: Callable[[SplitWatermarks], None],
-        leave: Callable[[SplitWatermarks], None] | None,
+        leave: Callable[[SplitWatermarks], None],
         is_endless: bool = False,
         limit: Callable[[], int] | None = None,
         pause: Callable[[], None] | None = None,
@@ -102,8 +102,7 @@ class SplitReader:
                     if batch is None:
                         del self._open[number]
                         waits_s.pop(number, None)
-                        if self._leave is not None:
-                            self._leave(split)
+                        self._leave(split)
                         continue
                     length = len(_values(batch))
                     self._records_read[number] += length
@@ -294,10 +293,13 @@ class SourceOperator(TimestampsWatermarksOperator):
                 yield from source.read_delivery(delivery, self.context.task.vertex.batch_size)
             else:
                 found.update(splits)
-        if found and not source.splits_end:
-            for split in self.splits:
-                if split.name not in found:
-                    self._release(split)
+        # Another subtask reads a split that is missing among others.
+        has_moved = found and not source.splits_end
+        for split in self.splits:
+            if split.name not in found:
+                (self._release if has_moved else self.splits.close)(split)
+        for name in found:
+            self.splits.open(self._register(name))
         yield from self._by_turns(list(found.values()), list(found), ends=source.splits_end)
 
     def _by_turns(
@@ -311,7 +313,7 @@ class SourceOperator(TimestampsWatermarksOperator):
             list(zip(splits, watermarks, strict=True)),
             self.context.task.vertex.batch_size,
             enter=self._enter,
-            leave=self._release if ends else None,
+            leave=self._release if ends else self.splits.close,
             is_endless=is_endless,
             limit=None if self._alignment is None else self._greatest_watermark,
             pause=self._pause,
@@ -334,6 +336,12 @@ class SourceOperator(TimestampsWatermarksOperator):
         if not len(self.splits):
             # Without splits this generator decides when the source is idle.
             self.generator, self.generated = self.new_generator(), self.emitter
+
+    def begin_epoch(self) -> None:
+        """Opens all splits, because the epoch may have records of them."""
+        super().begin_epoch()
+        for split in self.splits:
+            self.splits.open(split)
 
     def on_batch_end(self) -> None:
         """Asks for a periodic watermark, and reports to the alignment group."""

@@ -235,6 +235,13 @@ class OperatorChain:
         self.flush()
         self.head.process_status_of(number, is_idle=is_idle)
 
+    def close_input(self, number: int) -> None:
+        """Takes the end of the records of input `number` in an epoch."""
+        if len(self.head.program.keys) > 1:
+            self.flush()
+            self.head.close_input(number)
+            self.flush()
+
     def end_input(self, number: int) -> None:
         """Takes the end of input `number`."""
         self.head.end_input(number)

@@ -28,10 +28,20 @@ class SplitWatermarks(WatermarkOutput):
         name: The split's name.
         generator: Sees only the records of this split.
         watermark: The last watermark of the generator.
-        is_idle: Whether the split is ignored for the source's watermark.
+        is_idle: Whether the split is ignored for the source's watermark, unless it is open.
+        is_open: Whether the current epoch may have records of the split that have not been read.
     """
 
-    __slots__ = ("_owner", "generator", "is_idle", "is_released", "is_waiting", "name", "watermark")
+    __slots__ = (
+        "_owner",
+        "generator",
+        "is_idle",
+        "is_open",
+        "is_released",
+        "is_waiting",
+        "name",
+        "watermark",
+    )
 
     def __init__(
         self, owner: CombinedWatermarks, name: str, generator: WatermarkGenerator[Any]
@@ -41,6 +51,7 @@ class SplitWatermarks(WatermarkOutput):
         self.generator = generator
         self.watermark = MIN_LONG_VALUE
         self.is_idle = False
+        self.is_open = False
         self.is_released = False
         self.is_waiting = False
 
@@ -67,6 +78,9 @@ class SplitWatermarks(WatermarkOutput):
 class CombinedWatermarks:
     """The watermarks of the splits of a source subtask.
 
+    In an epoch, a split is open until its records have been read. An open split holds back the source's watermark also
+    while it is idle. Otherwise its records would be late if another split is read first.
+
     Args:
         output: Receives the minimum watermark of the active splits, and idleness if all splits are idle.
         make_generator: Creates the generator of a split.
@@ -78,8 +92,8 @@ class CombinedWatermarks:
         self._output = output
         self._make_generator = make_generator
         self._splits: dict[str, SplitWatermarks] = {}
-        # A heap with one entry per active split. Entries may have an outdated watermark. An entry is updated when it
-        # becomes the minimum, so a split that is ahead costs nothing.
+        # A heap with one entry per active or open split. Entries may have an outdated watermark. An entry is updated
+        # when it becomes the minimum, so a split that is ahead costs nothing.
         self._least: list[tuple[int, int, SplitWatermarks]] = []
         self._entries = 0
 
@@ -97,6 +111,17 @@ class CombinedWatermarks:
             self.wait_for(split)
         return split
 
+    def open(self, split: SplitWatermarks) -> None:
+        """Makes a split hold back the source's watermark, also if it is idle."""
+        split.is_open = True
+        self.wait_for(split)
+
+    def close(self, split: SplitWatermarks) -> None:
+        """Takes the end of a split's records in an epoch."""
+        split.is_open = False
+        if split.is_idle:
+            self.rise()
+
     def release(self, split: SplitWatermarks) -> None:
         """Removes a split that has ended, which no longer holds back the source's watermark."""
         del self._splits[split.name]
@@ -105,24 +130,26 @@ class CombinedWatermarks:
             self.rise()
 
     def wait_for(self, split: SplitWatermarks) -> None:
-        """Adds an active split to the minimum."""
+        """Adds a split to the minimum."""
         if not split.is_waiting:
             split.is_waiting = True
             self._entries += 1
             heapq.heappush(self._least, (split.watermark, self._entries, split))
 
     def rise(self) -> None:
-        """Emits the minimum watermark of the active splits. Marks the output idle if there are none."""
+        """Emits the minimum watermark of the active and open splits. Marks the output idle if there are none."""
         heap = self._least
         while heap:
             watermark, entry, split = heap[0]
-            if split.is_released or split.is_idle:
+            if split.is_released or (split.is_idle and not split.is_open):
                 heapq.heappop(heap)
                 split.is_waiting = False
             elif watermark < split.watermark:
                 heapq.heapreplace(heap, (split.watermark, entry, split))
             else:
-                self._output.emit_watermark(watermark)
+                # Idle splits alone do not raise the watermark.
+                if not split.is_idle or not all(each.is_idle for each in self):
+                    self._output.emit_watermark(watermark)
                 return
         if self._splits:
             self._output.mark_idle()

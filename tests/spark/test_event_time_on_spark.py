@@ -77,6 +77,26 @@ class Ticks(UnboundedSource[int]):
         yield [number * self.step for number in split]
 
 
+class Pairs(UnboundedSource[int]):
+    """Two subtasks with two records each in each of ten epochs. The second subtask begins before the first one."""
+
+    def initial_position(self, now_ms: int) -> int:
+        return 0
+
+    def latest_position(self, start: int, now_ms: int) -> int:
+        return min(start + 1, 10)
+
+    def splits_between(self, start: int, end: int, parallelism: int) -> Any:
+        base = 1000 * start
+        return [[[base + 500, base + 999]], [[base + 100, base + 998]]] if start < end else [[], []]
+
+    def splits(self, parallelism: int) -> Any:
+        raise AssertionError("it is read between positions")
+
+    def read(self, split: list[int], batch_size: int) -> Iterator[list[int]]:
+        yield split
+
+
 def late_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if " as late" in record.message]
 
@@ -139,6 +159,21 @@ def test_files_of_one_epoch_do_not_make_each_others_records_late(
     (warning,) = late_warnings(caplog)
     assert "'counts' (" in warning
     assert "dropped 360 of 480 records as late" in warning
+
+
+@pytest.mark.parametrize("target", ["spark", "local"])
+def test_no_record_is_late_if_the_subtasks_of_a_source_are_idle_before_each_epoch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, target: str
+) -> None:
+    env = environment(tmp_path)
+    env.configure(Configuration().set_string("execution.target", target))
+    idle = STRATEGY.with_idleness(Duration.of_millis(1))
+    stream = env.from_source(Pairs(), idle, "pairs").uid("pairs")
+    with counts(stream).execute_and_collect() as found:
+        windows = sorted(found)
+    # The last window is still open.
+    assert windows == [(10 * n + m, 1 + (m == 9)) for n in range(10) for m in (1, 5, 9)][:-1]
+    assert late_warnings(caplog) == []
 
 
 def test_an_aligned_source_that_is_ahead_gets_no_input(tmp_path: Path) -> None:

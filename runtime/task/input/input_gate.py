@@ -59,7 +59,8 @@ class _Channel:
 class InputGate:
     """Iterates over the elements of all channels, with at most one buffer of each channel in memory.
 
-    An input yields one `EndOfInput`, after the last of its channels has ended.
+    An input yields one `EndOfInput`, after the last of its channels has ended. In an epoch each channel yields its
+    barrier.
 
     Args:
         inputs: The in-edges.
@@ -156,7 +157,6 @@ class InputGate:
                     )
                 channel.has_ended = True
                 self._close_one(channel.input_number)
-                continue
             elif isinstance(element, RecordBatch):
                 self.records_in += record_count(element.values)
             yield InputElement(channel.input_number, number, element)

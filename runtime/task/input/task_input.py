@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
     from opchain.runtime.mailbox.timer_service import TimerService
+    from opchain.runtime.records.elements import CheckpointBarrier
     from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.input.watermark_valve import InputValves
     from opchain.runtime.task.operator_chain import OperatorChain
@@ -183,17 +184,23 @@ class GateInput:
     def _process_event(self, number: int, channel: int, element: Any) -> None:
         chain = self._chain
         if isinstance(element, (Watermark, WatermarkStatus)):
-            for combined in self._valves.combine(number, channel, element):
-                if isinstance(combined, Watermark):
-                    chain.process_watermark(number, combined.timestamp)
-                else:
-                    chain.process_status(number, is_idle=combined is WatermarkStatus.IDLE)
+            self._combine(number, channel, element)
         elif isinstance(element, EndOfInput):
             chain.end_input(number)
         elif isinstance(element, LatencyMarker):
             chain.head.process_latency_marker(element)
         else:
             raise InternalError(f"a bounded task got {element!r}")
+
+    def _combine(
+        self, number: int, channel: int, element: Watermark | WatermarkStatus | CheckpointBarrier
+    ) -> None:
+        """Passes an element through the valve of its input."""
+        for combined in self._valves.combine(number, channel, element):
+            if isinstance(combined, Watermark):
+                self._chain.process_watermark(number, combined.timestamp)
+            else:
+                self._chain.process_status(number, is_idle=combined is WatermarkStatus.IDLE)
 
     def before_mail(self) -> None:
         """See TaskInput."""

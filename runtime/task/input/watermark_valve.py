@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.records.elements import MIN_WATERMARK, Watermark, WatermarkStatus
+from opchain.runtime.records.elements import (
+    MIN_WATERMARK,
+    CheckpointBarrier,
+    Watermark,
+    WatermarkStatus,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from opchain.runtime.program.vertex_program import ChainedSourceProgram, InputProgram
 
@@ -22,34 +27,44 @@ class WatermarkValve:
     A channel is aligned while it is active and its watermark is at least the emitted one. A channel that becomes active
     again with a lower watermark is not aligned until it has caught up. So the emitted watermark never decreases. When
     all channels are idle, the valve emits the largest watermark of the channels, and then the status IDLE.
+
+    In an epoch, a channel is open until its barrier, because it may have records that have not been read. An open
+    channel counts like an aligned one, even if it is idle. Otherwise its records would be late if the task reads
+    another channel first.
     """
 
     def __init__(self, channels: int, watermark: int = MIN_WATERMARK) -> None:
         self.channel_count = channels
         self._watermarks = [watermark] * channels
         self._is_active = [True] * channels
-        self._is_aligned = [True] * channels
-        # The number of aligned channels whose watermark equals `watermark`. No aligned channel is below it, so the
-        # minimum rises only when this number becomes 0. Until then no search is needed.
+        self._open: set[int] = set()
+        # The number of channels for which `_holds_back` is true. The minimum rises only when this number becomes 0.
+        # Until then no search is needed.
         self._holding_back = channels
         self.watermark = watermark
         """The last emitted watermark."""
         self.is_idle = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the barrier of the epoch is missing in a channel."""
+        return bool(self._open)
+
+    def begin_epoch(self) -> None:
+        """Opens all channels."""
+        self._open = set(range(self.channel_count))
+        self._holding_back = sum(map(self._holds_back, self._open))
 
     def input_watermark(self, channel: int, timestamp: int) -> Watermark | None:
         """Takes a channel's watermark. Returns the new watermark of the input, if it rises.
 
         Ignores a watermark of an idle channel, and a watermark that is not above the channel's last one.
         """
-        previous = self._watermarks[channel]
-        if not self._is_active[channel] or timestamp <= previous:
+        if not self._is_active[channel] or timestamp <= self._watermarks[channel]:
             return None
+        held_back = self._holds_back(channel)
         self._watermarks[channel] = timestamp
-        if self._is_aligned[channel]:
-            if previous == self.watermark:
-                self._holding_back -= 1
-        elif timestamp >= self.watermark:
-            self._align(channel)
+        self._holding_back += self._holds_back(channel) - held_back
         return self._rise_to_minimum()
 
     def input_status(
@@ -60,53 +75,64 @@ class WatermarkValve:
             return ()
         if status is WatermarkStatus.ACTIVE:
             return self._activate(channel)
-        return self._idle(channel)
+        held_back = self._holds_back(channel)
+        self._is_active[channel] = False
+        return self._stop_waiting(channel, held_back=held_back)
+
+    def input_barrier(self, channel: int) -> tuple[Watermark | WatermarkStatus, ...]:
+        """Takes a channel's barrier, which closes it. Returns the watermark and the status to emit, in this order."""
+        held_back = self._holds_back(channel)
+        self._open.remove(channel)
+        return self._stop_waiting(channel, held_back=held_back)
 
     def _activate(self, channel: int) -> tuple[WatermarkStatus, ...]:
+        held_back = self._holds_back(channel)
         self._is_active[channel] = True
-        if self._watermarks[channel] >= self.watermark:
-            self._align(channel)
+        self._holding_back += self._holds_back(channel) - held_back
         if not self.is_idle:
             return ()
         self.is_idle = False
         return (WatermarkStatus.ACTIVE,)
 
-    def _idle(self, channel: int) -> tuple[Watermark | WatermarkStatus, ...]:
-        self._is_active[channel] = False
-        held_back = self._is_aligned[channel] and self._watermarks[channel] == self.watermark
-        self._is_aligned[channel] = False
-        self._holding_back -= held_back
-        if not any(self._is_active):
+    def _stop_waiting(
+        self, channel: int, *, held_back: bool
+    ) -> tuple[Watermark | WatermarkStatus, ...]:
+        """Returns the watermark and the status to emit after a channel has become idle or closed."""
+        released = held_back and not self._holds_back(channel)
+        self._holding_back -= released
+        if not (self.is_idle or self._open or any(self._is_active)):
             self.is_idle = True
-            flushed = self._rise_to(self._watermarks)
+            flushed = self._rise_to(max(self._watermarks))
             return (WatermarkStatus.IDLE,) if flushed is None else (flushed, WatermarkStatus.IDLE)
-        risen = self._rise_to_minimum() if held_back else None
+        risen = self._rise_to_minimum() if released else None
         return () if risen is None else (risen,)
 
-    def _align(self, channel: int) -> None:
-        self._is_aligned[channel] = True
-        self._holding_back += self._watermarks[channel] == self.watermark
+    def _holds_back(self, channel: int) -> bool:
+        """Whether the emitted watermark cannot rise before this channel changes."""
+        watermark = self._watermarks[channel]
+        if channel in self._open:
+            return watermark <= self.watermark
+        return self._is_active[channel] and watermark == self.watermark
 
     def _rise_to_minimum(self) -> Watermark | None:
         if self._holding_back:
             return None
-        aligned = [
+        counted = [
             watermark
-            for watermark, is_aligned in zip(self._watermarks, self._is_aligned, strict=True)
-            if is_aligned
+            for channel, watermark in enumerate(self._watermarks)
+            if channel in self._open or (self._is_active[channel] and watermark >= self.watermark)
         ]
-        if not aligned:
+        if not counted:
             return None
-        minimum = min(aligned)
-        self._holding_back = aligned.count(minimum)
-        return self._rise_to((minimum,))
+        minimum = min(counted)
+        self._holding_back = counted.count(minimum)
+        return self._rise_to(minimum)
 
-    def _rise_to(self, watermarks: Iterable[int]) -> Watermark | None:
-        largest = max(watermarks)
-        if largest <= self.watermark:
+    def _rise_to(self, watermark: int) -> Watermark | None:
+        if watermark <= self.watermark:
             return None
-        self.watermark = largest
-        return Watermark(largest)
+        self.watermark = watermark
+        return Watermark(watermark)
 
 
 class InputValves:
@@ -136,14 +162,28 @@ class InputValves:
         self._valves = {number: WatermarkValve(count) for number, count in channels.items()}
 
     def combine(
-        self, input_number: int, channel: int, element: Watermark | WatermarkStatus
+        self,
+        input_number: int,
+        channel: int,
+        element: Watermark | WatermarkStatus | CheckpointBarrier,
     ) -> tuple[Watermark | WatermarkStatus, ...]:
         """Takes an element of a channel. Returns the elements of the input: none, one or two."""
         valve, position = self._valves[input_number], self._positions[channel]
         if isinstance(element, WatermarkStatus):
             return valve.input_status(position, element)
+        if isinstance(element, CheckpointBarrier):
+            return valve.input_barrier(position)
         risen = valve.input_watermark(position, element.timestamp)
         return () if risen is None else (risen,)
+
+    def begin_epoch(self) -> None:
+        """Opens all channels."""
+        for valve in self._valves.values():
+            valve.begin_epoch()
+
+    def is_open(self, input_number: int) -> bool:
+        """Whether the barrier of the epoch is missing in a channel of the input."""
+        return self._valves[input_number].is_open
 
     def by_input(self) -> dict[int, WatermarkValve]:
         """The valves by input number, for a checkpoint."""

@@ -7,7 +7,12 @@ from epoch_runs import EpochRun, given
 from forms import seen
 
 from opchain.common import Duration, WatermarkGenerator, WatermarkStrategy
-from opchain.datastream.functions import CoProcessFunction, ProcessFunction
+from opchain.datastream.functions import (
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+)
 from opchain.runtime.errors import StateError
 
 if TYPE_CHECKING:
@@ -92,7 +97,7 @@ def idle_later(env: Any) -> None:
 
 @pytest.mark.parametrize("draw_idle", [idle, idle_later])
 @pytest.mark.parametrize("how", ["live", "restarted", "moved"])
-def test_an_input_is_idle_at_the_start_of_an_epoch_after_its_timeout(
+def test_records_of_an_epoch_are_not_late_because_a_timeout_ends_in_it(
     tmp_path: Path, how: str, draw_idle: Any
 ) -> None:
     process = [0]
@@ -100,8 +105,93 @@ def test_an_input_is_idle_at_the_start_of_an_epoch_after_its_timeout(
     run.run(1_000, one=[("a", 10)], two=[("a", 90)])
     run = run.restarted() if how == "restarted" else run
     process[0] = int(how == "moved")
-    assert run.run(1_500, one=[("a", 50)]).records("watermarks") == [89]
+    assert run.run(1_500, one=[("a", 50)]).records("watermarks") == [9]
     process[0] = 0
+    # The second input became idle at the end of the epoch.
+    assert run.run(1_501, one=[("a", 60)]).records("watermarks") == [49]
+    run.close()
+
+
+def alarmed(value: tuple[str, int], ctx: Any) -> Iterator[Any]:
+    """A late record, or later its time."""
+    if value[1] <= ctx.timer_service().current_watermark():
+        yield "late", value[1]
+    ctx.timer_service().register_event_time_timer(value[1])
+
+
+class Alarms(KeyedProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield from alarmed(value, ctx)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+        yield timestamp
+
+
+class Alarms2(KeyedCoProcessFunction[Any, Any, Any, Any]):
+    def process_element1(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield from alarmed(value, ctx)
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield from alarmed(value, ctx)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+        yield timestamp
+
+
+def united(env: Any, *, is_later: bool = False) -> Any:
+    one, two = (
+        given(env, name).assign_timestamps_and_watermarks(strategy(100))
+        if is_later
+        else given(env, name, strategy(100))
+        for name in ("one", "two")
+    )
+    return one.union(two).key_by(lambda value: value[0]).process(Alarms())
+
+
+def connected(env: Any) -> Any:
+    def key(value: Any) -> Any:
+        return value[0]
+
+    one, two = given(env, "one", strategy(100)), given(env, "two", strategy(100))
+    return one.key_by(key).connect(two.key_by(key)).process(Alarms2())
+
+
+QUIET = {
+    "subtasks": lambda env: (
+        given(env, "one", strategy(100)).key_by(lambda value: value[0]).process(Alarms())
+    ),
+    "union": united,
+    "later": lambda env: united(env, is_later=True),
+    "connect": connected,
+}
+
+
+@pytest.mark.parametrize("draws", QUIET)
+@pytest.mark.parametrize("is_first_behind", [True, False])
+@pytest.mark.parametrize("idle_at", [(), (1_200,), (1_200, 1_201)])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_no_record_is_late_when_idle_inputs_become_active_in_one_epoch(
+    tmp_path: Path, draws: str, is_first_behind: bool, idle_at: tuple[int, ...], restarts: bool
+) -> None:
+    def run_epoch(now_ms: int, one: list[int], two: list[int]) -> list[Any]:
+        """Both inputs have two records. With "subtasks", a source has a subtask for each of them."""
+        nonlocal run
+        run = run.restarted() if restarts else run
+        one_, two_ = ([("a", time) for time in times] for times in (one, two))
+        inputs = {"one": one_ + two_} if draws == "subtasks" else {"one": one_, "two": two_}
+        return run.run(now_ms, **inputs).records("alarms")
+
+    run = EpochRun(
+        lambda env: seen(QUIET[draws](env), "alarms"), tmp_path, 1 + (draws == "subtasks")
+    )
+    run_epoch(1_000, *([1, 1], [2, 2])[:: 1 if is_first_behind else -1])
+    for now_ms in idle_at:
+        run_epoch(now_ms, [], [])
+    fired = run_epoch(1_300, [25, 30], [15, 26])
+    assert [time for time in fired if time not in (1, 2)] == [15, 25]
+    # The second input is idle throughout this epoch. The first one ends the wait at its barrier.
+    if draws != "subtasks":
+        assert run_epoch(1_500, [40], []) == [26, 30]
     run.close()
 
 

@@ -115,6 +115,31 @@ def test_an_idle_partition_does_not_hold_the_watermark_back(tmp_path: Path) -> N
     run.close()
 
 
+@pytest.mark.parametrize("idle_at", [(), (101,), (101, 102)])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_no_record_is_late_when_idle_partitions_become_active_in_one_epoch(
+    tmp_path: Path, idle_at: tuple[int, ...], *, restarts: bool
+) -> None:
+    run = EpochRun(
+        drawing(Partitions(), ASCENDING.with_idleness(Duration.of_millis(100))), tmp_path
+    )
+
+    def watermarks(now: int, *splits: tuple[str, list[int]]) -> list[tuple[int, int]]:
+        nonlocal run
+        run = run.restarted() if restarts else run
+        return run.run(now, **({"in": splits} if splits else {})).records("out")
+
+    watermarks(0, ("a", [10]), ("b", [11]))
+    for now in idle_at:
+        watermarks(now)
+    found = watermarks(200, ("a", [30, 40]), ("b", [20, 35]))
+    assert found == [(30, 9), (20, 10), (35, 19), (40, 29)]
+    # The source waits for an idle partition until the partition has been read.
+    assert watermarks(400, ("a", [50, 60]), ("b", [])) == [(50, 34), (60, 49)]
+    assert watermarks(401, ("a", [61]), ("b", [])) == [(61, 59)]
+    run.close()
+
+
 def splits_ahead(run: EpochRun, outcome: Any) -> list[list[str]]:
     return [sorted(splits) for splits in sources_ahead(run.job, outcome.metrics).values()]
 

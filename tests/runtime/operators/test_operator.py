@@ -161,6 +161,40 @@ def test_watermarks_and_statuses_of_two_inputs_are_combined(
         assert found == passed
 
 
+@pytest.mark.parametrize(
+    ("marks", "passed"),
+    [
+        # The idle second input counts until it is closed: with its watermark 3, then with 50.
+        ([(2, 3), (2, True), "open", (1, 9), "close 2", (1, 10)], [3, 9, 10]),
+        ([(1, 4), (2, 3), (2, True), "open", (1, 9), (2, False), (2, 5)], [3, 4, 5]),
+        ([(1, 4), (2, 50), (2, True), "open", (1, 9), (1, 60), "close 2"], [4, 9, 50, 60]),
+        # Two idle inputs do not raise the watermark.
+        ([(1, 4), (2, 50), (2, True), (1, True), "open", "close 1", "close 2"], [4, True]),
+        (
+            [(1, 4), (2, 50), (2, True), (1, True), "open", "close 1", (2, False)],
+            [4, True, False, 50],
+        ),
+    ],
+)
+def test_in_an_epoch_an_idle_input_counts_until_it_is_closed(
+    marks: list[Any], passed: list[Any]
+) -> None:
+    with TwoInputOperatorHarness(Pair()) as harness:
+        operator, found = harness.operator, list[Any]()
+        operator.output.watermark_receivers.append(found.append)
+        operator.output.idle_receivers.append(found.append)
+        for step in marks:
+            if step == "open":
+                operator.open_inputs = {0, 1}
+            elif isinstance(step, str):
+                operator.close_input(int(step[-1]) - 1)
+            elif isinstance(step[1], bool):
+                operator.process_status_of(step[0] - 1, is_idle=step[1])
+            else:
+                operator.process_watermark_of(step[0] - 1, step[1])
+        assert found == passed
+
+
 class YieldsInClose(MapFunction[int, int]):
     def map(self, value: int) -> int:
         return value

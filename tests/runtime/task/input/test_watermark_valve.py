@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,12 +9,14 @@ from hypothesis import strategies as st
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
     MIN_WATERMARK,
+    CheckpointBarrier,
     Watermark,
     WatermarkStatus,
 )
 from opchain.runtime.task.input.watermark_valve import WatermarkValve
 
 IDLE, ACTIVE = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
+BARRIER = CheckpointBarrier(1, 0)
 
 # A step is (channel, watermark or status, expected output).
 TRACES: dict[str, tuple[int, list[tuple]]] = {
@@ -104,9 +108,53 @@ TRACES: dict[str, tuple[int, list[tuple]]] = {
 }
 
 
-def feed(valve: WatermarkValve, channel: int, element: int | WatermarkStatus) -> list:
-    if isinstance(element, WatermarkStatus):
-        out = valve.input_status(channel, element)
+# A step as above, or None for the begin of an epoch.
+EPOCHS: dict[str, tuple[int, list[tuple | None]]] = {
+    "an idle channel holds back until it is active": (
+        2,
+        [
+            *[(0, 3, []), (1, 5, [3]), (0, IDLE, [5]), (1, IDLE, [IDLE]), None],
+            *[(0, ACTIVE, [ACTIVE]), (0, 30, []), (1, ACTIVE, []), (1, 20, [20])],
+            *[(1, BARRIER, []), (0, BARRIER, [])],
+        ],
+    ),
+    "an idle channel holds back until its barrier": (
+        2,
+        [
+            *[(0, 3, []), (1, 5, [3]), (0, IDLE, [5]), (1, IDLE, [IDLE]), None],
+            *[(0, ACTIVE, [ACTIVE]), (0, 30, []), (1, BARRIER, [30]), (0, 40, [40])],
+        ],
+    ),
+    "an idle channel that is ahead does not hold back": (
+        2,
+        [(0, 3, []), (1, 50, [3]), (1, IDLE, []), None, (0, 30, [30]), (0, 60, [50])],
+    ),
+    "a channel that becomes idle holds back until its barrier": (
+        2,
+        [
+            *[(0, 3, []), (1, 5, [3]), None, (0, IDLE, []), (0, BARRIER, [5])],
+            *[(1, IDLE, []), (1, BARRIER, [IDLE])],
+        ],
+    ),
+    "a channel that is behind holds back until its barrier": (
+        2,
+        [
+            *[(0, 3, []), (1, 5, [3]), (0, IDLE, [5]), (0, ACTIVE, []), None],
+            *[(1, 30, []), (0, 4, []), (0, BARRIER, [30]), (1, 31, [31])],
+        ],
+    ),
+}
+
+
+def feed(
+    valve: WatermarkValve, channel: int, element: int | WatermarkStatus | CheckpointBarrier
+) -> list:
+    if not isinstance(element, int):
+        out = (
+            valve.input_status(channel, element)
+            if isinstance(element, WatermarkStatus)
+            else valve.input_barrier(channel)
+        )
         return [e.timestamp if isinstance(e, Watermark) else e for e in out]
     risen = valve.input_watermark(channel, element)
     return [] if risen is None else [risen.timestamp]
@@ -121,6 +169,19 @@ def test_a_sequence_of_watermarks_and_statuses_gives_the_output_of_flink(
     assert trace == steps
 
 
+@pytest.mark.parametrize(("channels", "steps"), EPOCHS.values(), ids=EPOCHS.keys())
+def test_in_an_epoch_a_channel_counts_until_its_barrier(
+    channels: int, steps: list[tuple | None]
+) -> None:
+    valve = WatermarkValve(channels)
+    for step in steps:
+        if step is None:
+            valve.begin_epoch()
+        else:
+            channel, element, expected = step
+            assert (step, feed(valve, channel, element)) == (step, expected)
+
+
 class Model:
     """A simple implementation of the same rules, which recomputes everything at every step."""
 
@@ -128,12 +189,15 @@ class Model:
         self.watermark = [MIN_WATERMARK] * channels
         self.status = [ACTIVE] * channels
         self.behind: set[int] = set()
+        self.open: set[int] = set()
         self.out = MIN_WATERMARK
         self.out_status = ACTIVE
 
-    def feed(self, channel: int, element: int | WatermarkStatus) -> list:
+    def feed(self, channel: int, element: int | WatermarkStatus | CheckpointBarrier) -> list:
         if isinstance(element, WatermarkStatus):
             return self.feed_status(channel, element)
+        if isinstance(element, CheckpointBarrier):
+            return self.feed_barrier(channel)
         if self.status[channel] is IDLE or element <= self.watermark[channel]:
             return []
         self.watermark[channel] = element
@@ -153,18 +217,30 @@ class Model:
             return [ACTIVE] if changed else []
         was_behind = channel in self.behind
         self.behind.discard(channel)
+        if self.open:
+            return []
         if all(status is IDLE for status in self.status):
-            self.out_status = IDLE
-            return [*self.rise(max(self.watermark)), IDLE]
+            return self.flush()
         if self.watermark[channel] == self.out and not was_behind:
             return self.minimum()
         return []
+
+    def feed_barrier(self, channel: int) -> list:
+        self.open.remove(channel)
+        if not self.open and self.out_status is ACTIVE and ACTIVE not in self.status:
+            return self.flush()
+        return self.minimum()
+
+    def flush(self) -> list:
+        self.out_status = IDLE
+        return [*self.rise(max(self.watermark)), IDLE]
 
     def minimum(self) -> list:
         taking_part = [
             watermark
             for channel, watermark in enumerate(self.watermark)
-            if self.status[channel] is ACTIVE and channel not in self.behind
+            if channel in self.open
+            or (self.status[channel] is ACTIVE and channel not in self.behind)
         ]
         return self.rise(min(taking_part)) if taking_part else []
 
@@ -188,9 +264,36 @@ def test_the_watermark_valve_agrees_with_a_simple_implementation(
             max_size=60,
         )
     )
+    check_against_model(channels, steps)
+
+
+@settings(deadline=None)
+@given(st.data(), st.integers(1, 4))
+def test_the_watermark_valve_agrees_with_a_simple_implementation_in_epochs(
+    data: st.DataObject, channels: int
+) -> None:
+    element = st.integers(0, 12) | st.sampled_from(WatermarkStatus)
+    steps: list[Any] = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        parts = [
+            [(channel, each) for each in [*data.draw(st.lists(element, max_size=4)), BARRIER]]
+            for channel in range(channels)
+        ]
+        order = data.draw(st.permutations([n for n, part in enumerate(parts) for _ in part]))
+        steps += [None, *(parts[channel].pop(0) for channel in order)]
+    check_against_model(channels, steps)
+
+
+def check_against_model(channels: int, steps: list[Any]) -> None:
+    """Feeds both. A step is (channel, element), or None for the begin of an epoch."""
     valve, model = WatermarkValve(channels), Model(channels)
     last = MIN_WATERMARK
-    for channel, element in steps:
+    for step in steps:
+        if step is None:
+            valve.begin_epoch()
+            model.open = set(range(channels))
+            continue
+        channel, element = step
         out = feed(valve, channel, element)
         assert out == model.feed(channel, element)
         for risen in out:
