@@ -29,7 +29,7 @@ import sysconfig
 import tarfile
 import tempfile
 import zipfile
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -142,12 +142,14 @@ def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, P
     elsewhere = tuple(_folders_of_others())
     found: dict[str, Path] = {}
     for name, module in sorted(loaded.items()):
-        file = _source_file(module)
-        if file is None or name.partition(".")[0] in _SELF or _lies_below(file, elsewhere):
+        if name.partition(".")[0] in _SELF:
             continue
-        if file.name == "__init__.py":
-            found |= _package_files(name, file.parent)
-        else:
+        file = _source_file(module)
+        if file is None:
+            found |= _files_of_folders(name, _namespace_folders(module), elsewhere)
+        elif file.name == "__init__.py":
+            found |= _files_of_folders(name, [file.parent], elsewhere)
+        elif not _lies_below(file, elsewhere):
             found[f"{name.replace('.', '/')}.py"] = file
     main = _source_file(loaded.get("__main__"))
     sources = [*found.values()] if main is None else [main, *found.values()]
@@ -185,20 +187,28 @@ def _unloaded_files(name: str, elsewhere: tuple[str, ...]) -> dict[str, Path]:
         file = Path(os.path.realpath(spec.origin or ""))
         is_sent = file.suffix == ".py" and not _lies_below(file, elsewhere)
         return {f"{name}.py": file} if is_sent else {}
-    found: dict[str, Path] = {}
-    for place in spec.submodule_search_locations:
-        folder = Path(os.path.realpath(place))
-        if not _lies_below(folder / "__init__.py", elsewhere):
-            found |= _package_files(name, folder)
-    return found
+    return _files_of_folders(name, map(Path, spec.submodule_search_locations), elsewhere)
 
 
-def _package_files(name: str, folder: Path) -> dict[str, Path]:
+def _namespace_folders(module: ModuleType | None) -> list[Path]:
+    """The folders of a loaded namespace package, which has no file; none for other modules."""
+    spec = getattr(module, "__spec__", None)
+    if not isinstance(spec, ModuleSpec) or spec.origin is not None:
+        return []
+    return list(map(Path, spec.submodule_search_locations or ()))
+
+
+def _files_of_folders(
+    name: str, folders: Iterable[Path], elsewhere: tuple[str, ...]
+) -> dict[str, Path]:
+    """The files of a package, without those below the folders `elsewhere`, such as a virtual environment in the package."""
     place = name.replace(".", "/")
     return {
         f"{place}/{file.relative_to(folder).as_posix()}": file
+        for folder in map(Path, map(os.path.realpath, folders))
+        if not _lies_below(folder / "__init__.py", elsewhere)
         for file in sorted(folder.rglob("*.py"))
-        if "__pycache__" not in file.parts
+        if "__pycache__" not in file.parts and not _lies_below(file, elsewhere)
     }
 
 

@@ -24,6 +24,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "shop/unused/__init__.py": "",
         "shop/unused/later.py": "",
         "spaces/inner.py": "X = 1",
+        "spaces/later.py": "",
+        "spaces/deep/later.py": "",
+        "spaces/.venv/lib/site-packages/installed.py": "",
         "never.py": "",
     }
     for name, text in files.items():
@@ -50,6 +53,8 @@ def test_imported_modules_in_the_folder_of_the_program_are_found(program: Path) 
             "shop/unused/__init__.py",
             "shop/unused/later.py",
             "spaces/inner.py",
+            "spaces/later.py",
+            "spaces/deep/later.py",
         )
     }
 
