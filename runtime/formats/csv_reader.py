@@ -78,6 +78,9 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], Sequenc
         if schema.errors_are_null:
             fields = [[*each, *repeat(_MISSING, len(names) - len(each))] for each in fields]
         widths = set(map(len, fields))
+        if len(names) + 1 in widths:
+            fields = [_without_blank_end(each, len(names)) for each in fields]
+            widths = set(map(len, fields))
         if widths != {len(names)}:
             wrong = next(width for width in widths if width != len(names))
             raise ValueError(f"it has {wrong} fields, expected {len(names)}")
@@ -90,6 +93,11 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], Sequenc
         return Columns.of_fields(names, columns)
 
     return rows_of
+
+
+def _without_blank_end(fields: Sequence[str], width: int) -> Sequence[str]:
+    """The fields without a blank field after the last column. As in Jackson, a separator may end a line."""
+    return fields[:width] if len(fields) == width + 1 and not fields[-1].strip(" \t") else fields
 
 
 def unescaped(schema: CsvSchema) -> Callable[[str], str]:
