@@ -148,7 +148,7 @@ def _without_quotes(schema: CsvSchema) -> Callable[[str], str]:
     comments = schema.allow_comments
 
     def checked(text: str) -> str:
-        if comments and text.startswith("#"):
+        if comments and _is_comment(text):
             raise ValueError(
                 "a row cannot be written as CSV (it begins as a comment, and the schema has no quotes)"
             )
@@ -449,7 +449,7 @@ def csv_decoder(schema: CsvSchema) -> Decode:
 
     def decode(lines: Sequence[str]) -> Sequence[Any]:
         if skips_comments:
-            lines = [line for line in lines if not line.startswith("#")]
+            lines = [line for line in lines if not _is_comment(line)]
         try:
             fields = list(csv.reader(map(prepare, lines), **dialect))
         except csv.Error as error:
@@ -461,6 +461,11 @@ def csv_decoder(schema: CsvSchema) -> Decode:
         return rows_of(fields) if fields else []
 
     return decode
+
+
+def _is_comment(line: str) -> bool:
+    """Whether a line is a comment, in a schema that allows comments. As in Jackson, spaces may precede the #."""
+    return line.lstrip(" ").startswith("#")
 
 
 def _blank_line(schema: CsvSchema) -> list[str]:
@@ -596,7 +601,7 @@ class _Records:
             self._line += 1
             text = line.removeprefix(_MARK) if self._line == 1 else line
             begins, self._begins = self._begins, False
-            if begins and self._skips_comments and text.startswith("#"):
+            if begins and self._skips_comments and _is_comment(text):
                 self._begins = True
                 continue
             yield self._prepare(text)

@@ -110,7 +110,7 @@ def test_a_nul_character_is_accepted_since_python_3_11(
         (two().set_skip_first_data_row(), "skipped\n1,a\n", [(1, "a")]),
         (two(), '1,a,\n2,b\n3,c," \t"\n', [(1, "a"), (2, "b"), (3, "c")]),
         (two().set_use_header(), "x,y,\n1,a,\n", [(1, "a")]),
-        (two().set_allow_comments(), "# no\n1,a\n#\n2,#b\n", [(1, "a"), (2, "#b")]),
+        (two().set_allow_comments(), "# no\n1,a\n  #\n2,#b\n", [(1, "a"), (2, "#b")]),
         (two().set_allow_comments().set_use_header(), "# no\nx,y\n# no\n1,a\n", [(1, "a")]),
         (two().disable_quote_char(), '1,"a\n2,b"\n', [(1, '"a'), (2, 'b"')]),
         (two().set_escape_char("\\"), "1,a\\,b\n", [(1, "a,b")]),

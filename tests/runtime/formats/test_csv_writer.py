@@ -57,7 +57,7 @@ def test_a_row_that_looks_like_a_comment_is_quoted() -> None:
     builder = CsvSchema.builder().add_string_column("name").set_allow_comments()
     assert CsvText(builder.build()).of_rows([Row("#1")]) == b'"#1"\n'
     with pytest.raises(ValueError, match="it begins as a comment, and the schema has no quotes"):
-        CsvText(builder.disable_quote_char().build()).of_rows([Row("#1")])
+        CsvText(builder.disable_quote_char().build()).of_rows([Row(" #1")])
 
 
 def test_an_object_that_is_not_a_csv_schema_is_refused() -> None:
