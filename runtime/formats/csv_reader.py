@@ -244,7 +244,7 @@ def _reader(
     null_value: str | None,
     guarded: Callable[[Callable[[str], Any], set[str]], Callable[[str], Any]] = _or_null,
 ) -> Callable[[str], Any]:
-    """The function that reads the text of a column. `guarded` wraps the readers of the fields of a row."""
+    """The function that reads the text of a column. `guarded` wraps the readers of elements, and of the fields of a row."""
     kind = column.type_info
     if isinstance(kind, RowTypeInfo):
         fields = [
@@ -262,12 +262,14 @@ def _reader(
 
         return row
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        element, separator = _scalar(_reader_of(kind.element_type), column), column.separator
-        nulls = _nulls(kind.element_type, null_value)
+        element = guarded(
+            _scalar(_reader_of(kind.element_type), column), _nulls(kind.element_type, null_value)
+        )
+        separator = column.separator
 
         def elements(text: str) -> list[Any]:
             texts = text.split(separator) if separator else [text]
-            return [None if each in nulls else element(each) for each in texts] if text else []
+            return list(map(element, texts)) if text else []
 
         return elements
     return _scalar(_reader_of(kind), column)

@@ -119,7 +119,6 @@ class CsvRowDeserializationSchema(TextRowDeserializationSchema):
         def __init__(self, type_info: Any) -> None:
             where = "CsvRowDeserializationSchema.Builder"
             self._schema = _schema_of(type_info, where)
-            self._ignores_parse_errors = False
 
         def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
             """Sets the separator of fields; a comma by default."""
@@ -156,15 +155,14 @@ class CsvRowDeserializationSchema(TextRowDeserializationSchema):
         def set_ignore_parse_errors(
             self, ignore_parse_errors: bool
         ) -> CsvRowDeserializationSchema.Builder:
-            """Sets whether malformed messages are skipped."""
-            self._ignores_parse_errors = ignore_parse_errors
+            """Sets whether missing and malformed fields are None, and messages that are not CSV are skipped."""
+            self._schema = replace(self._schema, errors_are_null=ignore_parse_errors)
             return self
 
         def build(self) -> CsvRowDeserializationSchema:
             """Returns the schema."""
-            return CsvRowDeserializationSchema(
-                self._schema, ignores_parse_errors=self._ignores_parse_errors
-            )
+            ignores_errors = self._schema.errors_are_null
+            return CsvRowDeserializationSchema(self._schema, ignores_parse_errors=ignores_errors)
 
 
 class CsvRowSerializationSchema(SerializationSchema["Row"]):

@@ -88,7 +88,7 @@ class JsonRowDeserializationSchema(TextRowDeserializationSchema):
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Skips malformed messages."""
+            """Makes fields with malformed values None, and skips messages that are not JSON objects."""
             self._ignores_parse_errors = True
             return self
 
@@ -97,13 +97,20 @@ class JsonRowDeserializationSchema(TextRowDeserializationSchema):
 
             Raises:
                 TypeError: The row type is not set.
+                ValueError: Parse errors are ignored, but missing fields are errors.
             """
             if self._row_type is None:
                 raise TypeError("JsonRowDeserializationSchema has no type; set it with type_info()")
+            if self._fails_on_missing_field and self._ignores_parse_errors:
+                raise ValueError(
+                    "JsonRowDeserializationSchema got fail_on_missing_field() and ignore_parse_errors(), "
+                    "which contradict each other; call one of them"
+                )
             return JsonRowDeserializationSchema(
                 self._row_type,
                 fails_on_missing_field=self._fails_on_missing_field,
                 ignores_parse_errors=self._ignores_parse_errors,
+                errors_are_null=self._ignores_parse_errors,
             )
 
 

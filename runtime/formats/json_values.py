@@ -53,16 +53,22 @@ def from_json(
     Args:
         kind: The type.
         needs_all_fields: Whether a missing field of an object is an error; otherwise it is None.
-        errors_are_null: Whether a field of an object is None if its value does not have the type.
+        errors_are_null: Whether a value in an object, list or map is None if it does not have the type.
     """
+
+    def inner(of: TypeInformation[Any]) -> Convert:
+        convert = from_json(of, needs_all_fields=needs_all_fields, errors_are_null=errors_are_null)
+        return _lenient(convert) if errors_are_null else convert
+
     if isinstance(kind, PickledBytesTypeInfo):
         return lambda column: column
     if isinstance(kind, RowTypeInfo):
-        return _nullable(_rows_from_objects(kind, needs_all_fields, errors_are_null))
+        fields = list(map(inner, kind.get_field_types()))
+        return _nullable(_rows_from_objects(kind, fields, needs_all_fields))
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        return _nullable(_nested(list, from_json(kind.element_type), list, "list"))
+        return _nullable(_nested(list, inner(kind.element_type), list, "list"))
     if isinstance(kind, MapTypeInfo):
-        return _nullable(_maps_from_objects(kind))
+        return _nullable(_maps_from_objects(kind, inner(kind.value_type_info)))
     as_they_are = _AS_THEY_ARE.get(kind.basic_type) if isinstance(kind, BasicTypeInfo) else None
     convert = partial(_scalar, kind, _reader(kind))
 
@@ -241,8 +247,8 @@ def _nested(of: type, inner: Convert, made: Callable[[Any], Any], what: str) -> 
     return column_of
 
 
-def _maps_from_objects(kind: MapTypeInfo[Any, Any]) -> Convert:
-    keys, values = from_json(kind.key_type_info), from_json(kind.value_type_info)
+def _maps_from_objects(kind: MapTypeInfo[Any, Any], values: Convert) -> Convert:
+    keys = from_json(kind.key_type_info)
 
     def column_of(column: Column) -> Column:
         for value in column:
@@ -256,14 +262,10 @@ def _maps_from_objects(kind: MapTypeInfo[Any, Any]) -> Convert:
     return column_of
 
 
-def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool, errors_are_null: bool) -> Convert:
+def _rows_from_objects(
+    kind: RowTypeInfo, fields: Sequence[Convert], needs_all_fields: bool
+) -> Convert:
     names = kind.get_field_names()
-    fields = [
-        from_json(field, needs_all_fields=needs_all_fields, errors_are_null=errors_are_null)
-        for field in kind.get_field_types()
-    ]
-    if errors_are_null:
-        fields = list(map(_lenient, fields))
     pick: Callable[[Any], Any] = itemgetter(*names) if len(names) > 1 else _pick_one(names)
 
     def picked(column: Column) -> list[Any]:

@@ -37,9 +37,28 @@ def test_builder_settings_apply_to_messages() -> None:
     assert plain.serialize(row) == b"-|a\\|b|x+y"
 
 
-@pytest.mark.parametrize("message", [b"x,a,b", b"1", b'1,"a,b', b"\xff,a,b", b""])
+@pytest.mark.parametrize("message", [b"1,a,b,c", b'1,"a,b', b"\xff,a,b", b""])
 def test_messages_that_are_not_rows_fail_or_are_skipped(message: bytes) -> None:
     builder = CsvRowDeserializationSchema.Builder(ROW)
     with pytest.raises(ValueError, match="is not a CSV record of RowTypeInfo"):
         builder.build().deserialize(message)
     assert builder.set_ignore_parse_errors(True).build().deserialize(message) is None
+
+
+# Read by PyFlink 2.3.
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        (b"x,a,1;2", Row(id=None, name="a", tags=[1, 2])),
+        (b"99999999999,a,1", Row(id=None, name="a", tags=[1])),
+        (b"1", Row(id=1, name=None, tags=None)),
+        (b"1,a,1;x;3", Row(id=1, name="a", tags=[1, None, 3])),
+    ],
+)
+def test_missing_and_malformed_fields_may_become_none(message: bytes, found: Row) -> None:
+    tags = Types.OBJECT_ARRAY(Types.INT())
+    rows = Types.ROW_NAMED(["id", "name", "tags"], [Types.INT(), Types.STRING(), tags])
+    builder = CsvRowDeserializationSchema.Builder(rows)
+    with pytest.raises(ValueError, match="is not a CSV record"):
+        builder.build().deserialize(message)
+    assert builder.set_ignore_parse_errors(True).build().deserialize(message) == found

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -26,12 +27,49 @@ def test_rows_are_serialized_and_deserialized() -> None:
     assert reads.get_produced_type() == ROW
 
 
-@pytest.mark.parametrize("message", [b"{", b"[]", b'{"id": "x"}', b"\xff", b""])
+@pytest.mark.parametrize("message", [b"{", b"[]", b"1", b"\xff", b""])
 def test_messages_that_are_not_rows_fail_or_are_skipped(message: bytes) -> None:
     builder = JsonRowDeserializationSchema.builder().type_info(ROW)
     with pytest.raises(ValueError, match="is not a JSON record of RowTypeInfo"):
         builder.build().deserialize(message)
     assert builder.ignore_parse_errors().build().deserialize(message) is None
+
+
+# Read by PyFlink 2.3.
+@pytest.mark.parametrize(
+    ("kind", "text", "found"),
+    [
+        (Types.INT(), '"x"', None),
+        (Types.INT(), "99999999999", None),
+        (ROW, '{"id": "x", "name": "y"}', Row(id=None, name="y")),
+        (ROW, "5", None),
+        (Types.OBJECT_ARRAY(Types.INT()), '[1, "x", 3]', [1, None, 3]),
+        (Types.OBJECT_ARRAY(Types.INT()), "5", None),
+        (Types.OBJECT_ARRAY(ROW), '[{"id": "x"}, 5]', [Row(id=None, name=None), None]),
+        (Types.MAP(Types.STRING(), Types.INT()), '{"a": "x", "b": 2}', {"a": None, "b": 2}),
+    ],
+)
+def test_a_malformed_value_may_become_none(kind: Any, text: str, found: Any) -> None:
+    rows = Types.ROW_NAMED(["value", "more"], [kind, Types.INT()])
+    builder = JsonRowDeserializationSchema.builder().type_info(rows)
+    message = f'{{"value": {text}, "more": 1}}'.encode()
+    with pytest.raises(ValueError, match="field 'value'"):
+        builder.build().deserialize(message)
+    reads = builder.ignore_parse_errors().build()
+    assert reads.deserialize(message) == Row(value=found, more=1)
+
+
+def test_missing_fields_cannot_be_errors_if_errors_are_ignored() -> None:
+    builder = JsonRowDeserializationSchema.builder().type_info(ROW).ignore_parse_errors()
+    with pytest.raises(ValueError, match="contradict each other"):
+        builder.fail_on_missing_field().build()
+
+
+def test_fields_of_rows_in_lists_may_be_required() -> None:
+    rows = Types.ROW_NAMED(["rows"], [Types.LIST(ROW)])
+    builder = JsonRowDeserializationSchema.builder().type_info(rows).fail_on_missing_field()
+    with pytest.raises(ValueError, match="there is no field 'name'"):
+        builder.build().deserialize(b'{"rows": [{"id": 1}]}')
 
 
 def test_fields_may_be_missing_by_default() -> None:
