@@ -115,7 +115,10 @@ class JsonRowDeserializationSchema(TextRowDeserializationSchema):
 
 
 class JsonRowSerializationSchema(SerializationSchema["Row"]):
-    """Writes each row as a message. Flink: JsonRowSerializationSchema."""
+    """Writes each row as a message. Flink: JsonRowSerializationSchema.
+
+    As in Flink, a time or datetime without zone ends with Z. Flink reads no other form.
+    """
 
     def __init__(self, row_type: RowTypeInfo, *, leaves_out_nulls: bool = False) -> None:
         self.row_type = row_type
@@ -133,7 +136,9 @@ class JsonRowSerializationSchema(SerializationSchema["Row"]):
     def serialize(self, element: Row) -> bytes:
         """Returns the message for a row."""
         if self._texts is None:
-            self._texts = to_json(self.row_type, leaves_out_nulls=self.leaves_out_nulls)
+            self._texts = to_json(
+                self.row_type, leaves_out_nulls=self.leaves_out_nulls, ends_times_with_z=True
+            )
         (text,) = self._texts([element])
         return text.encode()
 

@@ -31,10 +31,12 @@ from opchain.runtime.types.container_types import (
     PrimitiveArrayTypeInfo,
 )
 from opchain.runtime.types.record_types import PickledBytesTypeInfo, RowTypeInfo
+from opchain.runtime.types.time_types import TimestampTypeInfo, TimeTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime, time
 
     Column = Sequence[Any]
     Convert = Callable[[Column], Column]
@@ -81,28 +83,34 @@ def from_json(
 
 
 def to_json(
-    kind: TypeInformation[Any] | None, *, leaves_out_nulls: bool = False
+    kind: TypeInformation[Any] | None,
+    *,
+    leaves_out_nulls: bool = False,
+    ends_times_with_z: bool = False,
 ) -> Callable[[Column], list[str]]:
     """The function that converts each value of a column to JSON text. Without a type, it uses `json.dumps`.
 
     Args:
         kind: The type of the values.
         leaves_out_nulls: Whether fields of rows that are None are left out. Otherwise they are written as null.
+        ends_times_with_z: Whether times and timestamps have the form of RFC 3339, such as 2024-01-02T03:04:05Z.
 
     Raises:
         UnsupportedFeatureError: JSON does not support the type.
     """
+    inner = partial(to_json, leaves_out_nulls=leaves_out_nulls, ends_times_with_z=ends_times_with_z)
     if kind is None or isinstance(kind, PickledBytesTypeInfo):
         dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         return lambda column: list(map(dumps, column))
     if isinstance(kind, RowTypeInfo):
-        return _nullable_text(_objects_of_rows(kind, leaves_out_nulls))
+        fields = list(map(inner, kind.get_field_types()))
+        return _nullable_text(_objects_of_rows(kind, fields, leaves_out_nulls))
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        elements = to_json(kind.element_type, leaves_out_nulls=leaves_out_nulls)
-        return _nullable_text(_array_texts(elements))
+        return _nullable_text(_array_texts(inner(kind.element_type)))
     if isinstance(kind, MapTypeInfo):
-        return _nullable_text(_map_texts(kind, leaves_out_nulls))
-    write = _writer(kind)
+        return _nullable_text(_map_texts(kind, inner(kind.value_type_info)))
+    has_time = isinstance(kind, (TimeTypeInfo, TimestampTypeInfo))
+    write = _rfc_3339 if has_time and ends_times_with_z else _writer(kind)
     return lambda column: ["null" if value is None else write(value) for value in column]
 
 
@@ -127,6 +135,14 @@ def _writer(kind: TypeInformation[Any]) -> Callable[[Any], str]:
     if basic in (BasicType.STRING, BasicType.CHAR):
         return encode_basestring
     return lambda value: encode_basestring(text_of(value))
+
+
+def _rfc_3339(value: time | datetime) -> str:
+    """A time of day or a datetime as text. Like Flink's RFC3339_TIMESTAMP_FORMAT, a value without zone ends with Z."""
+    text = value.isoformat()
+    if value.tzinfo is not None:
+        return f'"{text}"'
+    return f'"{text.rstrip("0") if value.microsecond else text}Z"'
 
 
 def _float_text(value: float) -> str:
@@ -320,10 +336,11 @@ def _pick_one(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda value: tuple(value[name] for name in names)
 
 
-def _objects_of_rows(kind: RowTypeInfo, leaves_out_nulls: bool) -> Callable[[Column], list[str]]:
+def _objects_of_rows(
+    kind: RowTypeInfo, fields: Sequence[Callable[[Column], list[str]]], leaves_out_nulls: bool
+) -> Callable[[Column], list[str]]:
     names = [encode_basestring(name) for name in kind.get_field_names()]
     template = "{" + ",".join(f"{name.replace('%', '%%')}:%s" for name in names) + "}"
-    fields = [to_json(each, leaves_out_nulls=leaves_out_nulls) for each in kind.get_field_types()]
 
     def columns_of(rows: Column) -> list[list[str]]:
         columns = columns_of_rows(kind, rows)
@@ -352,10 +369,9 @@ def _array_texts(inner: Callable[[Column], list[str]]) -> Callable[[Column], lis
 
 
 def _map_texts(
-    kind: MapTypeInfo[Any, Any], leaves_out_nulls: bool
+    kind: MapTypeInfo[Any, Any], value_texts: Callable[[Column], list[str]]
 ) -> Callable[[Column], list[str]]:
     key_text = text_writer(kind.key_type_info)
-    value_texts = to_json(kind.value_type_info, leaves_out_nulls=leaves_out_nulls)
     if key_text is None:
         raise UnsupportedFeatureError(
             f"JSON does not support map keys of type {kind.key_type_info!r}; use strings"

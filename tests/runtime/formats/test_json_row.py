@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import date, datetime, time, timezone
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from opchain.datastream.formats.json import (
     JsonRowSerializationSchema,
 )
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 
 ROW = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
 
@@ -25,6 +27,32 @@ def test_rows_are_serialized_and_deserialized() -> None:
         assert reads.deserialize(message) == row
         reads, writes = pickle.loads(pickle.dumps((reads, writes)))
     assert reads.get_produced_type() == ROW
+
+
+# Written by PyFlink 2.3, except the datetime with a zone.
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (Types.SQL_DATE(), date(2020, 1, 2), '"2020-01-02"'),
+        (Types.SQL_TIME(), time(1, 2, 30), '"01:02:30Z"'),
+        (Types.SQL_TIMESTAMP(), datetime.fromisoformat("2020-01-02"), '"2020-01-02T00:00:00Z"'),
+        (
+            Types.SQL_TIMESTAMP(),
+            datetime.fromisoformat("2020-01-02T03:04:05.120"),
+            '"2020-01-02T03:04:05.12Z"',
+        ),
+        (ZONED_TIMESTAMP, datetime(2020, 1, 2, tzinfo=timezone.utc), '"2020-01-02T00:00:00+00:00"'),
+    ],
+)
+def test_times_are_written_as_flink_reads_them(kind: Any, value: Any, text: str) -> None:
+    rows = Types.ROW_NAMED(["at", "more"], [kind, Types.MAP(Types.STRING(), Types.LIST(kind))])
+    writes = JsonRowSerializationSchema.builder().with_type_info(rows).build()
+    row = Row(at=value, more={"a": [value, None]})
+    message = writes.serialize(row)
+    assert message.decode() == f'{{"at":{text},"more":{{"a":[{text},null]}}}}'
+    assert (
+        JsonRowDeserializationSchema.builder().type_info(rows).build().deserialize(message) == row
+    )
 
 
 @pytest.mark.parametrize("message", [b"{", b"[]", b"1", b"\xff", b""])
