@@ -313,10 +313,9 @@ def _kind_of(kind: TypeInformation[Any]) -> BasicType | None:
 
 
 def _writer_of(kind: TypeInformation[Any]) -> Callable[[Any], str] | None:
-    basic_type = _kind_of(kind)
-    if basic_type is BasicType.BIG_DEC:
+    if isinstance(kind, BigDecimalTypeInfo):
         return partial(_decimal_text, kind)
-    return _JAVA_TEXT.get(basic_type) or text_writer(kind)
+    return _JAVA_TEXT.get(_kind_of(kind)) or text_writer(kind)
 
 
 def _reader_of(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
@@ -326,11 +325,11 @@ def _reader_of(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
     return read
 
 
-def _decimal_text(kind: TypeInformation[Any], value: Any) -> str:
+def _decimal_text(kind: BigDecimalTypeInfo, value: Any) -> str:
     exact = value if isinstance(value, Decimal) else Decimal(str(value))
     if not exact.is_finite():
         raise ValueError(f"{value!r} is not a decimal")
-    scaled = _in_scale(exact, kind) if isinstance(kind, BigDecimalTypeInfo) else exact
+    scaled = _in_scale(exact, kind)
     return "" if scaled is None else str(_without_zeros(scaled))
 
 

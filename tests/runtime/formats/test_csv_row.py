@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_messages_that_are_not_rows_fail_or_are_skipped(message: bytes) -> None:
     with pytest.raises(ValueError, match="is not a CSV record of RowTypeInfo"):
         builder.build().deserialize(message)
     assert builder.set_ignore_parse_errors(True).build().deserialize(message) is None
+
+
+# Written by PyFlink 2.3.
+@pytest.mark.parametrize("text", ["100", "1.50", "0.0", "-20"])
+def test_decimals_without_precision_keep_their_digits(text: str) -> None:
+    rows = Types.ROW([Types.BIG_DEC(), Types.OBJECT_ARRAY(Types.BIG_DEC())])
+    writes = CsvRowSerializationSchema.Builder(rows).build()
+    value = Decimal(text)
+    assert writes.serialize(Row(value, [value, value])) == f"{text},{text};{text}\n".encode()
 
 
 # Read by PyFlink 2.3.
