@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from datetime import date, datetime, timezone
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -286,6 +287,9 @@ def _to_arrow(  # noqa: PLR0911 - one for each kind of type
         return lambda value: value if isinstance(value, datetime) else moment_of(value)
     if isinstance(kind, BasicTypeInfo) and kind.basic_type in INTEGER_BITS:
         return operator.index
+    if isinstance(kind, BasicTypeInfo) and kind.basic_type is BasicType.BIG_DEC:
+        of_scale = kind if isinstance(kind, BigDecimalTypeInfo) else _LEGACY_DECIMAL
+        return partial(_decimal, of_scale)
     if isinstance(kind, DateTypeInfo):
         return _day
     if is_bytes(kind):
@@ -304,6 +308,15 @@ def _to_arrow(  # noqa: PLR0911 - one for each kind of type
     if isinstance(kind, RowTypeInfo):
         return _row_to_arrow(kind)
     return None
+
+
+_LEGACY_DECIMAL = BigDecimalTypeInfo(BasicType.BIG_DEC)
+
+
+def _decimal(kind: BigDecimalTypeInfo, value: Any) -> Any:
+    """The decimal, without digits after the scale, which Arrow refuses."""
+    is_rounded = not isinstance(value, Decimal) or value == value.to_integral_value()
+    return value if is_rounded else kind.rounded(value)
 
 
 def _day(value: Any) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import csv
-import decimal
 import io
 import re
 import sys
@@ -34,7 +33,7 @@ from opchain.runtime.records.columns import Columns
 from opchain.runtime.types.printed_form import double_text, float_text
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.row import Row
-from opchain.runtime.types.time_types import BigDecimalTypeInfo
+from opchain.runtime.types.time_types import EXACTLY, BigDecimalTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 _LONGEST_UNQUOTED = 24
 _CONTROLS = {"0": "\0", "n": "\n", "r": "\r", "t": "\t"}
-_EXACTLY = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _JAVA_TEXT: dict[BasicType | None, Callable[[Any], str]] = {
     BasicType.FLOAT: float_text,
     BasicType.DOUBLE: double_text,
@@ -334,16 +332,16 @@ def _decimal_text(kind: BigDecimalTypeInfo, value: Any) -> str:
 
 
 def _in_scale(value: Decimal, kind: BigDecimalTypeInfo) -> Decimal | None:
-    """The decimal, rounded half up to the scale. None if it has too many digits. Flink: DecimalData.fromBigDecimal."""
+    """The decimal, rounded to the scale. None if it has too many digits."""
     if value and value.adjusted() >= kind.precision - kind.scale:
         return None  # without its digits: 1E+999999999999 does not fit into memory
-    scaled = value.quantize(Decimal(1).scaleb(-kind.scale), decimal.ROUND_HALF_UP, _EXACTLY)
+    scaled = kind.rounded(value)
     return scaled if len(scaled.as_tuple().digits) <= kind.precision else None
 
 
 def _without_zeros(value: Decimal) -> Decimal:
     """Like Java's BigDecimal.stripTrailingZeros, which Jackson calls."""
-    return value.normalize(_EXACTLY) if value else Decimal(0)
+    return value.normalize(EXACTLY) if value else Decimal(0)
 
 
 def _scalar(convert: Callable[[Any], Any] | None, column: CsvColumn) -> Callable[[Any], Any]:

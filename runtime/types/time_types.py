@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -187,6 +187,8 @@ DEFAULT_PRECISION, DEFAULT_SCALE = 38, 18
 """Precision and scale of `Types.BIG_DEC()` in formats that need them, as in Flink's legacy types."""
 
 _MAX_PRECISION = 38
+EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+"""A context that keeps all digits."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,6 +215,10 @@ class BigDecimalTypeInfo(BasicTypeInfo[Decimal]):
     def of(precision: int, scale: int) -> BigDecimalTypeInfo:
         """The type with this precision and scale."""
         return BigDecimalTypeInfo(BasicType.BIG_DEC, precision, scale)
+
+    def rounded(self, value: Decimal) -> Decimal:
+        """The decimal, rounded half up to the scale. Flink: DecimalData.fromBigDecimal."""
+        return value.quantize(Decimal(1).scaleb(-self.scale), ROUND_HALF_UP, EXACTLY)
 
     def __repr__(self) -> str:
         return f"BigDecimal({self.precision}, {self.scale})"

@@ -99,6 +99,15 @@ def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
         arrow_array(kind, [value])
 
 
+def test_decimals_are_rounded_to_the_scale_as_in_flink() -> None:
+    column = [Decimal("1.005"), Decimal("-1.005"), Decimal(10) / 3, Decimal("1E+2"), 7, None]
+    cents = DataTypes.DECIMAL(10, 2).type_information()
+    found = arrow_array(cents, column).to_pylist()
+    assert list(map(str, found)) == ["1.01", "-1.01", "3.33", "100.00", "7.00", "None"]
+    (third,) = arrow_array(Types.LIST(Types.BIG_DEC()), [[Decimal(1) / 3]]).to_pylist()
+    assert third == [Decimal("0.333333333333333333")]
+
+
 def test_a_type_without_an_arrow_type_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="Parquet does not support PickledByteArray"):
         arrow_type(Types.PICKLED_BYTE_ARRAY())
