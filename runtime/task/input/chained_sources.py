@@ -162,6 +162,8 @@ class _Reader:
     elements: Iterator[InputElement]
     inputs: tuple[int, ...]
     turns: int = 0
+    nothing_yet: InputElement | None = None
+    """Set while the input is passed over, because it has no records yet."""
 
 
 class InterleavedInputs:
@@ -169,7 +171,7 @@ class InterleavedInputs:
 
     The task reads next from the input with the lowest watermark; if several have it, from the input with the fewest turns
     so far. So inputs advance together in event time, and equal input is read in the same order. Flink reads any input
-    that has data.
+    that has data. An input that has no records yet is passed over, until another input has an element.
 
     Args:
         gate: The elements of the exchanges.
@@ -196,13 +198,22 @@ class InterleavedInputs:
         """Reads the inputs in turns."""
         left = list(self._readers)
         while left:
-            reader = min(left, key=self._place)
-            element = next(reader.elements, None)
-            if element is None:
-                left.remove(reader)
-            else:
+            ready = [reader for reader in left if reader.nothing_yet is None]
+            if ready:
+                reader = min(ready, key=self._place)
+                element = next(reader.elements, None)
+                if element is None:
+                    left.remove(reader)
+                    continue
+                if element.element.__class__ is NothingYet:
+                    reader.nothing_yet = element
+                    continue
                 reader.turns += 1
-                yield element
+            else:
+                element = min((each.nothing_yet for each in left if each.nothing_yet), key=_wait_s)
+            for each in left:
+                each.nothing_yet = None
+            yield element
 
     def close(self) -> None:
         """Closes the readers of the sources."""
@@ -214,6 +225,12 @@ class InterleavedInputs:
     def _place(self, reader: _Reader) -> tuple[int, int]:
         watermarks = [self._input_watermarks[number] for number in reader.inputs]
         return min(watermarks, default=MAX_WATERMARK), reader.turns
+
+
+def _wait_s(item: InputElement) -> float:
+    """How long the task waits after a NothingYet."""
+    assert isinstance(item.element, NothingYet)
+    return item.element.wait_s
 
 
 def _numbered(

@@ -13,7 +13,7 @@ from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import ProcessFunction
 from opchain.datastream.connectors import NumberSequenceSource
 from opchain.runtime.connectors.collection import CollectionSource
-from opchain.runtime.records.elements import Watermark
+from opchain.runtime.records.elements import NothingYet, Watermark
 from opchain.runtime.task.input.chained_sources import InterleavedInputs
 from opchain.runtime.task.input.input_gate import InputElement
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
@@ -100,6 +100,14 @@ def test_the_input_that_is_behind_in_event_time_is_read_first() -> None:
     b = FakeSource(1, ["b1", Watermark(50), "b2", Watermark(120), "b3"])
     assert [str(item.element) for item in read([], [a, b], 2) if isinstance(item.element, str)] == [
         *("a1", "b1", "b2", "a2", "b3")
+    ]
+
+
+def test_an_input_without_records_does_not_hold_up_the_others() -> None:
+    silent = FakeSource(0, [NothingYet(wait_s) for wait_s in (3, 2, 1, 5)])
+    busy = FakeSource(1, ["b1", Watermark(50), "b2", NothingYet(4)])
+    assert [item.element for item in read([], [silent, busy], 2)] == [
+        *("b1", Watermark(50), "b2", NothingYet(4))
     ]
 
 
