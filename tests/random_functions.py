@@ -119,6 +119,20 @@ def guarded(a):
 def second(_a, b):
     return b
 
+def within(x, *, low=2):
+    if x < low:
+        return low
+    return x
+
+def grown(items):
+    items.append(len(items))
+    return len(items)
+
+def strict(x):
+    if x % 97 == 13:
+        raise Refused(x)
+    return x
+
 def scaled(x, n=-2):
     return x + n ** 2
 
@@ -225,6 +239,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
             datetime.fromtimestamp({int} % 9999, timezone.utc).minute; int('0' + str({int} & 5));
             sum(1 for x in {list} if x in {{1, 2}}); [{int}, 3].index(3);
             decorated({int}); cached({int}); ADD({int}); Adder.twice({int}); ADD.of_class({int});
+            within({int}); within({int}, low={int}); strict({int}); grown({list});
             adding({int}); sum(upto({int})); fact({int} % 6); next(iter({list}), {int}); len({data}.s);
             {data}.bump({int}).n; len(Node({int})); Node({int}).add({int}); {node}.n; len({node});
             collections.Counter({list}).get(1, 0); max({list}, default={int}); {int} ** 2 % 50;
@@ -395,6 +410,19 @@ STATEMENTS = _statements(
     {nested_}[2][:1] = [{int}]
     {nested_}[2].append({int})
     for x in {list}[:3]:\n{block}\n    {list_}.append(x)
+    import math\n{new} = math.gcd({int}, 12)
+    from math import gcd, isqrt as root\n{new} = gcd(6, root(abs({int})))
+    try:\n    import no_such_module as found\nexcept ImportError:\n    found = None\n{new} = int(found is None)
+    {new} = {int}\nother = {same}\ndel {same}\n{same} = other
+    for x in {list}[:3]:\n    other = x\n    {last} += other\n    del other
+    del {list_}[:1]
+    {dict_}['old'] = {int}\ndel {dict_}['old']
+    {new} = len({list_}) * 10 + grown({list_}) + len({list_})
+    {new} = [{int}, guarded({int}), strict({int}), {last}][{int} % 4]
+    if within({int}, low={int}) > guarded({int}):\n{block}
+    for x in [guarded({int}), within({int})]:\n{block}
+    {last} += within({int}) % 10
+    {list_}.append(within({int}))
     """
 )
 OF_OBJECTS = _statements(
@@ -421,6 +449,12 @@ OF_OBJECTS = _statements(
     {new} = super().__init__ is not None
     {new} = second(self.more({int}), {int})
     self.seen.append({int})\n{new} = self.seen
+    {new} = [self.a, self.step({int}), self.a][{int} % 3]
+    {new} = self.a + self.step({int}) * 2 - self.a
+    self.seen.append(self.step({int}))
+    {new} = less(self.step({int}), b=strict({int}))
+    self.counts[1] = {int}\ndel self.counts[1]
+    self.extra = {int}\n{new} = self.extra\ndel self.extra
     """
 )
 OF_STATE = _statements(
@@ -436,6 +470,9 @@ OF_STATE = _statements(
     self.items.add_all([{int}, {int}])
     {new} = sum(self.table.values())
     self.table.remove({int} % 4)
+    del self.table[{int} % 4]
+    self.table[{int} % 4] = within({int})
+    self.value.update(guarded({int}))
     self.total.add({int})
     {new} = int(self.table.contains({int} % 4))
     {new} = self.total.get() or 0
@@ -489,6 +526,12 @@ def __init__(self):
 
 def more(self, x):
     return x % 100 + self.b
+
+def step(self, x):
+    self.a += 1
+    if x > 3:
+        return self.a
+    return x
 
 @staticmethod
 def fixed(x):

@@ -98,6 +98,8 @@ def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
         yield from _settings_of(statement)
         for handler in getattr(statement, "handlers", ()):
             yield handler.name or "", lambda _: None
+        for name in f.imported(statement):
+            yield name, lambda _: None
         nodes = [node for part in f.own_expressions(statement) for node in f.walk(part)]
         within = {
             id(inner)
@@ -218,6 +220,8 @@ def owned_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
         elif isinstance(statement, ast.Try):
             for handler in statement.handlers:
                 setting.setdefault(handler.name or "", []).append(None)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            setting.update((name, [None]) for name in f.imported(statement))
         elif (isinstance(statement, f.Fold) and statement.target is not None) or (
             isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
         ):

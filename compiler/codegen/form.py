@@ -538,9 +538,16 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
             copied.add(id(node.target))  # it is walked later than its statement
         elif isinstance(node, ast.ExceptHandler):
             name, times = node.name, 2
-        if name is not None:
-            found[name] = found.get(name, 0) + times
+        for each in [name, *imported(node)]:
+            if each is not None:
+                found[each] = found.get(each, 0) + times
     return found
+
+
+def imported(node: ast.AST) -> list[str]:
+    """The variables that an `import` sets."""
+    names = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+    return [alias.asname or alias.name for alias in names]
 
 
 def rewritten(
@@ -617,6 +624,12 @@ class _Replaced(ast.NodeTransformer):
         if isinstance(part, ast.Name):
             node.name = part.id
         self.generic_visit(node)
+        return node
+
+    def visit_alias(self, node: ast.alias) -> ast.alias:
+        part = self._parts.get(node.asname or node.name)
+        if isinstance(part, ast.Name):
+            node.asname = part.id
         return node
 
 

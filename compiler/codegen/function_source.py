@@ -71,10 +71,16 @@ class Definition:
 
     @property
     def defaults(self) -> dict[str, ast.expr]:
-        """The defaults of the last parameters."""
+        """The defaults of parameters."""
         values = self.function.__defaults__ or ()
-        names = self.parameters[len(self.parameters) - len(values) :]
-        return dict(zip(names, map(literal, values), strict=True))
+        names = self.positional[len(self.positional) - len(values) :]
+        found = dict(zip(names, values, strict=True)) | (self.function.__kwdefaults__ or {})
+        return {name: literal(value) for name, value in found.items() if name in self.parameters}
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The parameters that a call may give by position."""
+        return self.parameters[: self.function.__code__.co_argcount]
 
     def returned(self) -> ast.expr | None:
         """The returned expression, if the function has no other statement."""
@@ -86,8 +92,8 @@ class Definition:
 class Meaning:
     """What a free name of a function refers to.
 
-    `kind` is "constant" (written as a literal), "tag" (of a side output, sent with the code), "builtin", or "global"
-    (looked up on the executor).
+    `kind` is "constant" (written as a literal), "tag" (of a side output, sent with the code), "builtin", "global" or
+    "free" (of the enclosing function). The last two are looked up on the executor.
     """
 
     kind: str
@@ -127,7 +133,7 @@ def definition_of(function: Any) -> Definition:
     """The definition of a function.
 
     Raises:
-        Refused: The source is not found, or the function has other than positional parameters or constant defaults.
+        Refused: The source is not found, or the function takes any number of arguments, or has defaults that are not constants.
     """
     if not isinstance(function, FunctionType):
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -136,10 +142,11 @@ def definition_of(function: Any) -> Definition:
         parameter, call = _JSON[function]
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())
     name = function.__name__
-    if not all(map(_is_fixed, function.__defaults__ or ())):
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    if not all(map(_is_fixed, defaults)):
         raise Refused(f"'{name}' has a default that is not a constant; pass the argument")
     code = function.__code__
-    if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         raise Refused(f"'{name}' takes any number of arguments; name them")
     source = _parsed(code.co_filename)
     found = None if source is None else _definition_in(source, code)
@@ -156,7 +163,8 @@ def definition_of(function: Any) -> Definition:
         for node in ast.walk(statement):
             if hasattr(node, "lineno"):
                 notes.user_line.set(node, f"{file}:{node.lineno}")
-    return Definition(function, code.co_varnames[: code.co_argcount], body, source.rebound)
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return Definition(function, parameters, body, source.rebound)
 
 
 def meaning_of(name: str, definition: Definition) -> Meaning:
@@ -182,10 +190,7 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
             return Meaning("constant", value)
         if isinstance(value, OutputTag):
             return Meaning("tag", value)
-        raise Refused(
-            f"'{name}' of the enclosing function is {type(value).__name__}; keep it in an attribute of a "
-            "function class"
-        )
+        return Meaning("free", value)
     if name in function.__globals__:
         value = function.__globals__[name]
         is_sent_by_value = function.__name__ == "<lambda>" or function.__module__ == "__main__"

@@ -210,6 +210,12 @@ def _global(function: Any, names: tuple[str, ...]) -> Any:
     return space[name]
 
 
+def _free(function: Any, name: str) -> Any:
+    """The value of a variable of the enclosing function."""
+    plain = getattr(function, "__func__", function)
+    return plain.__closure__[plain.__code__.co_freevars.index(name)].cell_contents
+
+
 def _inner(function: Any, place: int) -> FunctionType:
     """A lambda without closure that a function defines, by the place among the constants of the function."""
     plain = getattr(function, "__func__", function)
@@ -447,6 +453,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
         kind for kind in type(_found(chain, path)).__mro__ if name in vars(kind)
     ),
     "global": lambda chain, path, names: _global(_found(chain, path), names),
+    "free": lambda chain, path, name: _free(_found(chain, path), name),
     "inner": lambda chain, path, place: _inner(_found(chain, path), place),
     "numbers_of": lambda _chain: arrays.numbers_of(),
     "interleaved": lambda _chain: arrays.interleaved,

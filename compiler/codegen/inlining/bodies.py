@@ -43,13 +43,14 @@ def body_of(
     lambdas = _Lambdas(scope, definition, callee)
     body = [lambdas.visit(statement) for statement in body]
     check_body(body, definition, is_iterated=is_iterated)
+    of_comprehensions = comprehended(body)
+    local = set(definition.function.__code__.co_varnames) | set(f.stores(body))
+    check_set_before_read(body, set(definition.parameters), local - of_comprehensions, definition)
+    body = [_Undeleted().visit(statement) for statement in body]
     constants = Attributes(scope, definition, callee)
     body = [constants.visit(statement) for statement in body]
     arguments = _arguments(definition, callee, call, body)
     set_in_body = f.stores(body)
-    of_comprehensions = comprehended(body)
-    local = set(definition.function.__code__.co_varnames) | set(set_in_body)
-    check_set_before_read(body, set(definition.parameters), local - of_comprehensions, definition)
     free = set(definition.function.__code__.co_names) | set(
         definition.function.__code__.co_freevars
     )
@@ -190,7 +191,7 @@ def _arguments(
             arguments.insert(0, f.name(callee.owner))
     parameters = definition.parameters
     given: dict[str, ast.expr] = {
-        **dict(zip(parameters, arguments, strict=False)),
+        **dict(zip(definition.positional, arguments, strict=False)),
         **{str(name): value for name, value in keywords.items()},
     }
     found = given | {name: of for name, of in definition.defaults.items() if name not in given}
@@ -198,7 +199,7 @@ def _arguments(
         *parameters[: max(len(arguments), definition.function.__code__.co_posonlyargcount)]
     }
     if (
-        len(arguments) > len(parameters)
+        len(arguments) > len(definition.positional)
         or keywords.keys() & by_position
         or found.keys() != {*parameters}
     ):
@@ -254,6 +255,14 @@ class _Unannotated(ast.NodeTransformer):
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+class _Undeleted(ast.NodeTransformer):
+    """Drops `del` of variables, which no later code reads."""
+
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        node.targets = [item for item in node.targets if not isinstance(item, ast.Name)]
+        return node if node.targets else ast.copy_location(ast.Pass(), node)
 
 
 class _ConstantConditions(ast.NodeTransformer):

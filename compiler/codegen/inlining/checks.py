@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Lines = list[ast.stmt]
 
-LONGEST = 400
+LONGEST = 1000
 """Characters of an expression; a longer one stays a call, so that the loop remains readable."""
 
 MOST_STATEMENTS = 60
@@ -22,6 +22,7 @@ MOST_STATEMENTS = 60
 _SIMPLE = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Pass, ast.Raise),
     *(ast.Continue, ast.Break, ast.Assert, ast.If, ast.For, ast.While, ast.Try),
+    *(ast.Delete, ast.Import, ast.ImportFrom),
 )
 _OUTLIVES = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _REFUSED = (ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -40,9 +41,7 @@ def check_body(  # noqa: C901 - one branch a refusal
         for node in ast.walk(statement):
             if isinstance(node, ast.stmt):
                 count += 1
-                if not isinstance(node, _SIMPLE) or (
-                    getattr(node, "orelse", None) and isinstance(node, (ast.For, ast.While))
-                ):
+                if not isinstance(node, _SIMPLE) or _is_unusual(node):
                     what = type(node).__name__.lower()
                     raise Refused(
                         f"{definition.name} has a statement '{what}' (line {node.lineno}); move it to another function"
@@ -66,6 +65,18 @@ def check_body(  # noqa: C901 - one branch a refusal
         raise Refused(
             f"{definition.name} has more than {MOST_STATEMENTS} statements; move some into other functions"
         )
+
+
+def _is_unusual(statement: ast.stmt) -> bool:
+    """Whether a statement is a loop with an `else`, or an import that depends on the module or sets another name."""
+    match statement:
+        case ast.For(orelse=orelse) | ast.While(orelse=orelse):
+            return bool(orelse)
+        case ast.Import(names=names):
+            return any("." in alias.name and alias.asname is None for alias in names)
+        case ast.ImportFrom(level=level):
+            return bool(level)
+    return False
 
 
 def _uses_up(call: ast.Call, definition: Definition) -> bool:
@@ -112,7 +123,7 @@ def check_set_before_read(
 ) -> None:
     """Refuses a body that may read a local variable before it is set. `known` are set before the body.
 
-    In a loop over records, such a variable would have the last record's value.
+    In a loop over records, such a variable would have the last record's value. `del` ends a variable.
     """
     _SetBeforeRead(local, definition).after(body, known)
 
@@ -138,8 +149,7 @@ class _SetBeforeRead:
         if isinstance(statement, ast.If):
             return self._if(statement, known)
         if isinstance(statement, (ast.For, ast.While)):
-            self._loop(statement, known)
-            return known
+            return self._loop(statement, known)
         if isinstance(statement, ast.Try):
             return self._try(statement, known)
         if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
@@ -151,7 +161,7 @@ class _SetBeforeRead:
         for item in ast.walk(node):
             if (
                 isinstance(item, ast.Name)
-                and isinstance(item.ctx, ast.Load)
+                and not isinstance(item.ctx, ast.Store)
                 and item.id in self._local
                 and item.id not in known
             ):
@@ -163,31 +173,36 @@ class _SetBeforeRead:
         self._look(statement.test, known)
         return _on_all_paths(self.after(statement.body, known), self.after(statement.orelse, known))
 
-    def _loop(self, statement: ast.For | ast.While, known: set[str]) -> None:
-        """The body may not run at all, so nothing more is known afterwards."""
+    def _loop(self, statement: ast.For | ast.While, known: set[str]) -> set[str]:
+        """The body may not run at all, so nothing more is known afterwards. It may run again after it deletes a variable."""
+        known = known - _deleted(statement.body)
         if isinstance(statement, ast.While):
             self._look(statement.test, known)
             self.after(statement.body, known)
         else:
             self._look(statement.iter, known)
             self.after(statement.body, known | f.stores([ast.Expr(statement.target)]).keys())
+        return known
 
     def _try(self, statement: ast.Try, known: set[str]) -> set[str] | None:
-        """An exception may come before anything is set, so a handler knows what is known before the `try`."""
+        """An exception may come before anything is set, or after a `del`, so a handler knows less."""
         end = self.after(statement.body, known)
         ends = [None if end is None else self.after(statement.orelse, end)]
+        kept = known - _deleted([statement])
         for handler in statement.handlers:
             if handler.type is not None:
-                self._look(handler.type, known)
+                self._look(handler.type, kept)
             named = {handler.name} if handler.name else set()
             if named & known:
                 raise Refused(
                     f"{self._definition.name} uses '{handler.name}' for an exception and another value; rename one"
                 )
-            end = self.after(handler.body, known | named)
+            end = self.after(handler.body, kept | named)
             ends.append(None if end is None else end - named)
-        reached, last = _on_all_paths(*ends), self.after(statement.finalbody, known)
-        return None if reached is None or last is None else reached | last
+        reached, last = _on_all_paths(*ends), self.after(statement.finalbody, kept)
+        if reached is None or last is None:
+            return None
+        return (reached | last) - _deleted(statement.finalbody)
 
     def _assignment(self, statement: ast.stmt, known: set[str]) -> set[str]:
         if isinstance(statement, ast.AugAssign):
@@ -201,7 +216,15 @@ class _SetBeforeRead:
                 self._look(each, known)
             return known | f.stores([ast.Expr(each) for each in statement.targets]).keys()
         self._look(statement, known)
-        return known  # not all of its `:=` need run
+        if isinstance(statement, ast.Delete):
+            return known - _deleted([statement])
+        return known.union(f.imported(statement))  # not all of its `:=` need run
+
+
+def _deleted(block: Lines) -> set[str]:
+    """The variables that `del` may end."""
+    names = (node for node in f.nodes(block) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Del)}
 
 
 def _on_all_paths(*ends: set[str] | None) -> set[str] | None:

@@ -74,6 +74,8 @@ def bind_free_names(
             parts[name] = ast.parse(repr(meaning.value), mode="eval").body
         elif meaning.kind == "tag":
             parts[name] = f.name(scope.tag(name, callee, meaning.value))
+        elif meaning.kind == "free":
+            parts[name] = f.name(scope.free_name(callee, name, meaning.value))
         elif meaning.kind == "global":
             is_compared = any(_is_asked_for(name, node) for node in f.nodes(body))
             parts[name] = scope.value(name, callee, meaning.value, is_compared=is_compared)
@@ -113,9 +115,12 @@ def _bind_attribute(
 ) -> None:
     """The call of a function of a module, or of a static method or class method of a class."""
     try:
-        space = meaning_of(name, definition).value
+        meaning = meaning_of(name, definition)
     except Refused:
         return
+    if meaning.kind == "free":
+        return
+    space = meaning.value
     function = vars_of(space).get(attribute)
     is_known = isinstance(space, ModuleType) and callable(function)
     if not is_known:

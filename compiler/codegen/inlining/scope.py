@@ -103,10 +103,19 @@ class Scope:
             value = value.__func__
         is_known = isinstance(value, (FunctionType, OutputTag)) or is_written_exactly(value)
         self.watch(callee.path, names, value if is_known else ABSENT)
+        self._may_be_inlined(name, value)
+        return name
+
+    def free_name(self, callee: Callee, name: str, value: Any) -> str:
+        """The name of generated code for a variable of the enclosing function, which no code sets again."""
+        found = self._constant(name, callee, value, "free", callee.path, name)
+        self._may_be_inlined(found, value)
+        return found
+
+    def _may_be_inlined(self, name: str, value: Any) -> None:
         if isinstance(value, FunctionType) and not is_of_library(value):
             path = self.form.names.bindings[name]
             self.form.callees.setdefault(name, f.Callee(value, path))
-        return name
 
     def method(
         self, callee: Callee, attribute: str, method: FunctionType | staticmethod[..., Any]

@@ -11,8 +11,8 @@ bound methods, class methods such as `Click.from_json`, methods and properties o
 (inlining/record_calls.py), and the small functions that these call. The body replaces the call if:
 
 - its source is the function's code (function_source.py);
-- each of its names is a builtin, a constant that is sent with the function, or a global name, which is looked up where
-  the function runs. Otherwise the name is a local variable, which is always set before it is read;
+- each of its names is a builtin, a constant that is sent with the function, or a global name or a variable of the
+  enclosing function, which is looked up where the function runs. Otherwise the name is a local variable, which is always set before it is read;
 - it creates no object that can outlive the call and still run code: no inner function, except a lambda that reads no
   local variable of the function, and no generator that is not read to its end at once;
 - it only calls `collect` of a collector;
@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
+from opchain.compiler.codegen.changing_attributes import changing_attributes
 from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
 from opchain.compiler.codegen.inlining.bodies import body_of, callee_of, folded
@@ -46,6 +47,7 @@ from opchain.compiler.codegen.inlining.emits import (
     with_appends,
     with_yields,
 )
+from opchain.compiler.codegen.inlining.hoisting import Hoisting
 from opchain.compiler.codegen.inlining.record_calls import RecordCalls
 from opchain.compiler.codegen.inlining.returns import (
     is_none,
@@ -150,6 +152,8 @@ class _Inliner:
         self.scope = Scope(form, function)
         self._stack: list[Any] = []
         self._refused: list[ast.Call] = []
+        self._is_expression = False
+        """Whether a body must be one expression."""
 
     # Statements
 
@@ -175,6 +179,10 @@ class _Inliner:
         elif isinstance(statement, f.Send) and statement.key is not None:
             to = FIRST_OUTPUT - statement.number
             before, statement.key = self._computed("key", statement.key, to)
+        hoisted = self._hoisted(statement, operator)
+        if hoisted:
+            before += f.with_comment(hoisted, notes.comment(statement))
+            notes.comment.set(statement, None)
         for inner in f.blocks(statement):
             if not (isinstance(statement, f.ForEachResult) and inner is statement.body):
                 inner[:] = self.block(inner)
@@ -376,6 +384,41 @@ class _Inliner:
             elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
                 setattr(statement, name, [self._expression(item, operator) for item in value])
 
+    def _hoisted(self, statement: ast.stmt, operator: int) -> Lines:
+        """The bodies of functions with several statements that an expression calls. They run before the statement."""
+        if self._is_expression:
+            return []
+
+        def computed(node: ast.expr) -> tuple[Lines, ast.expr]:
+            is_refused = any(node is call for call in self._refused)
+            if is_refused or not self._is_ours(node) or self._returns_expression(node):
+                return [], node
+            return self._computed("result", node, operator)
+
+        lines = Hoisting(self.scope, operator, computed, self._is_fixed).before(statement)
+        return self.block(lines)
+
+    def _returns_expression(self, call: ast.expr) -> bool:
+        try:
+            return definition_of(self.form.callees[f.called(call)].function).returned() is not None
+        except Refused:
+            return False
+
+    def _is_fixed(self, called: ast.expr) -> bool:
+        """Whether a name, or a method, is the same after the bodies of functions have run."""
+        match called:
+            case ast.Name():
+                return True
+            case ast.Attribute(value=ast.Constant()):
+                return True
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name in self.form.names.bindings
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=attribute)):
+                kinds = {type(c.instance) for c in self.form.callees.values() if c.owner == name}
+                changing = [changing_attributes(kind, of_states=True) for kind in kinds]
+                return bool(kinds) and all(c is not None and attribute not in c for c in changing)
+        return False
+
     def _expression(self, node: ast.expr, operator: int) -> ast.expr:
         found: ast.expr = _Calls(self, operator).visit(node)
         return found
@@ -401,7 +444,9 @@ class _Inliner:
                 )
             return f.marked([ast.Expr(value)], operator)
 
+        outer, self._is_expression = self._is_expression, True
         found = self._attempt(call, operator, body)
+        self._is_expression = outer
         if found is None or len(found) != 1 or not isinstance(found[0], ast.Expr):
             return call
         return found[0].value

@@ -1,6 +1,7 @@
 """Loops over a state, and operators, as calls of its methods: `list(self.many)` becomes `list(self.many.get())`.
 
-`self.counts[name] += 1` becomes a `get`, the addition and a `put`, in the order in which Python evaluates them.
+`self.counts[name] += 1` becomes a `get`, the addition and a `put`, in the order in which Python evaluates them, and
+`del self.counts[name]` a `remove`.
 """
 
 from __future__ import annotations
@@ -94,6 +95,16 @@ class _AsCalls(ast.NodeTransformer):
         lines.append(ast.Assign([f.target(entry)], self.visit(item), lineno=0))
         lines.append(ast.AugAssign(f.target(entry), node.op, node.value))
         return self._placed([*lines, _put(target, f.name(entry))], node)
+
+    def visit_Delete(self, node: ast.Delete) -> Lines:
+        self.generic_visit(node)
+        lines: Lines = []
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and self._is_written(target):
+                lines.append(ast.Expr(_call(target.value, "remove", target.slice)))
+            else:
+                lines.append(ast.Delete([target]))
+        return self._placed(lines, node)
 
     def _is_written(self, target: ast.Subscript) -> bool:
         """Whether a target is an item of a map that can be changed, and no slice."""

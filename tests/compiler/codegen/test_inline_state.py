@@ -626,6 +626,9 @@ class InSubscripts(KeyedProcessFunction[Any, Any, Any]):
         self.lists[name, "x"] += [value[2]]
         self.lists[name + (name := name + 1)] = name
         self.counts[name % 3] = name
+        if value[2] == 2:
+            del self.counts[name - 1], self.lists[name - 1, "x"]
+        del self.lists[name, name]
         yield name, list(self.counts.items()), [(key, self.lists[key]) for key in self.lists]
 
 

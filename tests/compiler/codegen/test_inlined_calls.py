@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from forms import FORMS, run_form, seen
@@ -694,7 +694,7 @@ PAIRS = [("a", 1), ("b", 2), ("x", 3)]
         (UsesTwice, [8, 12, 16], False),
         (UsesChecked, [7, 4, 3], False),
         (UsesOnlyIf, [4, 1, 1], False),
-        (Totals, [[11, 2], [42, 6], [93, 12]], False),
+        (Totals, [[11, 2], [42, 6], [93, 12]], True),
         (FailsFirst, ["ZeroDivisionError", "AttributeError", "AttributeError"], False),
         (InComprehension, [[2, 2], [3, 3], [3, 4]], True),
     ],
@@ -733,3 +733,154 @@ def quotients_up_to_zero(value: int) -> Iterator[Any]:
 def test_a_generator_may_yield_and_return_where_a_loop_catches_an_error(form: str) -> None:
     found = results(lambda env: env.from_sequence(0, 2).flat_map(quotients_up_to_zero), form)
     assert found == ["zero", 6, "zero", 3, 6]
+
+
+def limited(value: int, *, most: int = 2) -> int:
+    if value > most:
+        return most
+    return value
+
+
+class Stepping(MapFunction):
+    """Expressions that read an attribute before and after a method with several statements changes it."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def step(self, by: int) -> int:
+        self.steps += by
+        if by > 1:
+            return -self.steps
+        return self.steps
+
+    def map(self, value: Any) -> Any:
+        shown = f"{self.step(value)} after {self.steps}"
+        for each in [self.steps, self.step(limited(value, most=1)), self.steps]:
+            shown += f", {each}"
+        return shown, {
+            "at": self.steps,
+            "now": self.step(value) * 2,
+            "most": limited(most=1, value=5),
+        }
+
+
+STEPS = [
+    ("1 after 1, 1, 2, 2", {"at": 2, "now": 6, "most": 1}),
+    ("-5 after 5, 5, 6, 6", {"at": 6, "now": -16, "most": 1}),
+    ("-11 after 11, 11, 12, 12", {"at": 12, "now": -30, "most": 1}),
+]
+
+
+def deletes(value: int, unused: Any = None) -> Any:
+    del unused
+    row: Any = {"n": value, "all": [value, 5]}
+    other = row
+    del other["n"], row["all"][:1]
+    del row
+    for each in [value]:
+        other["row"] = each
+        del each
+    return other
+
+
+def imports(value: int) -> Any:
+    import math as m  # noqa: PLC0415 - the import is the point
+    from itertools import count  # noqa: PLC0415
+    from itertools import repeat as again  # noqa: PLC0415
+
+    try:
+        import no_such_module as missing  # type: ignore[import-not-found]  # noqa: PLC0415
+    except ImportError as error:
+        missing = type(error).__name__
+    return m.gcd(value, 6), list(again(next(count(value)), 1)), missing
+
+
+def long_rows(value: int) -> Any:
+    return {
+        "first_long_name": value + 1, "second_long_name": value + 2, "third_long_name": value + 3,
+        "fourth_long_name": value + 4, "fifth_long_name": value + 5, "sixth_long_name": value + 6,
+        "seventh_long_name": value + 7, "eighth_long_name": value + 8, "ninth_long_name": value + 9,
+        "tenth_long_name": value + 10, "eleventh_long_name": value + 11, "twelfth_long_name": value + 12,
+        "thirteenth_long_name": value + 13, "fourteenth_long_name": value + 14, "fifteenth": value,
+    }  # fmt: skip
+
+
+def of_enclosing() -> Any:
+    class Pair(NamedTuple):
+        one: int
+        other: Any
+
+    table, seen_values = {1: "one", 2: "two"}, []
+
+    def name_of(value: int) -> str:
+        seen_values.append(value)
+        return table.get(value, "many") + str(len(seen_values))
+
+    return lambda value: tuple(Pair(value, name_of(value)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (limited, [1, 2, 2]),
+        (lambda value: [value, limited(value, most=1)], [[1, 1], [2, 1], [3, 1]]),
+        (Stepping(), STEPS),
+        (deletes, [{"all": [5], "row": value} for value in (1, 2, 3)]),
+        (imports, [(gcd, [n], "ModuleNotFoundError") for n, gcd in ((1, 1), (2, 2), (3, 3))]),
+        (long_rows, [long_rows(value) for value in (1, 2, 3)]),
+    ],
+)
+def test_functions_with_usual_statements_are_inlined(
+    form: str, function: Any, expected: list[Any]
+) -> None:
+    ran = run_form(lambda env: seen(env.from_sequence(1, 3).map(function), "out"), form)
+    assert ran.records("out") == expected
+    assert ("inlined: '" in str(ran.job.vertices)) is (form == "inlined")
+    assert "not inlined" not in str(ran.job.vertices)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_variables_of_an_enclosing_function_are_read_where_they_are(form: str) -> None:
+    function = of_enclosing()
+    ran = run_form(lambda env: seen(env.from_sequence(1, 3).map(function), "out"), form)
+    assert ran.records("out") == [(1, "one1"), (2, "two2"), (3, "many3")]
+    assert ("inlined: 'name_of'" in str(ran.job.vertices)) is (form == "inlined")
+    assert "not inlined" not in str(ran.job.vertices)
+
+
+def reads_what_a_loop_deleted(value: int) -> int:
+    found = value
+    for _ in range(value):
+        del found
+    return found  # noqa: F821 - there is none
+
+
+def reads_what_a_handler_deleted(value: int) -> int:
+    found = value
+    try:
+        del found
+        found = 6 // (value - 2)
+    except ZeroDivisionError:
+        pass
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("function", [reads_what_a_loop_deleted, reads_what_a_handler_deleted])
+def test_a_deleted_variable_is_not_that_of_the_last_record(form: str, function: Any) -> None:
+    with pytest.raises(UnboundLocalError):
+        results(lambda env: env.from_sequence(0, 3).map(function), form)
+
+
+class Chooses(Stepping):
+    """A method with several statements, which an expression need not call."""
+
+    def map(self, value: Any) -> Any:
+        return [self.step(value) if value > 1 else 0, value > 2 and self.step(value), self.steps]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_function_that_an_expression_may_not_call_is_called_where_it_stands(form: str) -> None:
+    found = results(lambda env: env.from_sequence(1, 3).map(Chooses()), form)
+    assert found == [[0, False, 0], [-2, False, 2], [-5, -8, 8]]
