@@ -280,7 +280,8 @@ class _Inliner:
         except Refused as refused:
             if not any(call is item for item in self._refused):  # else as an expression, too
                 self._refused.append(call)
-                self.form.remark(operator, f"not inlined: {refused}")
+                if self.scope.function.kind != "fallback":  # it hardly ever runs
+                    self.form.remark(operator, f"not inlined: {refused}")
             return None
         self.form.remark(operator, f"inlined: {definition.name}")
         return lines

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from forms import FORMS, run_form, seen
+from forms import FORMS, job_of, run_form, seen
 
-from opchain.common import Types
+from opchain.common import Row, Types
 from opchain.datastream import FlatMapFunction, MapFunction, OutputTag, ProcessFunction
 
 if TYPE_CHECKING:
@@ -884,3 +884,17 @@ class Chooses(Stepping):
 def test_a_function_that_an_expression_may_not_call_is_called_where_it_stands(form: str) -> None:
     found = results(lambda env: env.from_sequence(1, 3).map(Chooses()), form)
     assert found == [[0, False, 0], [-2, False, 2], [-5, -8, 8]]
+
+
+def test_no_remark_says_that_a_fallback_calls_a_function_that_the_loop_inlines() -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(1, 3).map(lambda x: Row(x % 2, 1), output_type=ROW)
+        summed = pairs.key_by(lambda row: row[0]).reduce(lambda a, b: Row(a[0], a[1] + b[1]))
+        seen(summed, "out")
+
+    remarks = [text for _, texts in job_of(draw).vertices[-1].remarks for text in texts]
+    assert any(text.startswith("inlined: '<lambda>'") for text in remarks)
+    assert not any(text.startswith("not inlined") for text in remarks)
+
+
+ROW = Types.ROW([Types.LONG(), Types.LONG()])
