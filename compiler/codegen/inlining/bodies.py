@@ -19,7 +19,7 @@ from opchain.compiler.codegen.inlining.free_names import Attributes, bind_free_n
 from opchain.runtime.task.generated_code import code_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from opchain.compiler.codegen.form import Callee, Form
     from opchain.compiler.codegen.inlining.scope import Scope
@@ -90,14 +90,21 @@ def body_of(
     return [*before, *body]
 
 
-def folded(lets: Lines, value: ast.expr, bound: Collection[str]) -> ast.expr | None:
+def folded(
+    lets: Lines,
+    value: ast.expr,
+    bound: Collection[str],
+    is_fixed: Callable[[ast.expr], bool],
+) -> ast.expr | None:
     """An expression with the arguments of a call in place of their variables. `bound` has the names of objects.
+
+    `is_fixed` says whether a method is the same after other functions have run.
 
     None if an argument is not read exactly once, or not in the order in which the call evaluates the arguments, or if
     something that can fail or act, or that an argument may change, is evaluated between them.
     """
     arguments = dict(f.assignments(lets))
-    order = _Order(dict(arguments), bound)
+    order = _Order(dict(arguments), bound, is_fixed)
     is_once = all(f.reads(value, variable) == 1 for variable in arguments)
     if not is_once or not order.reaches(value) or order.pending:
         return None
@@ -110,6 +117,7 @@ class _Order:
 
     pending: dict[str, ast.expr]
     bound: Collection[str]
+    is_fixed: Callable[[ast.expr], bool]
 
     def reaches(self, node: ast.expr | None) -> bool:  # noqa: C901 - one case for each kind of expression
         """Takes the variables that an expression reads first. False if it does anything else before them."""
@@ -123,11 +131,13 @@ class _Order:
             case ast.Name() | ast.Constant():
                 return True
             case ast.Attribute() if self._is_of_object(node):
-                return not any(map(_may_set_attributes, self.pending.values()))
+                return not self._may_be_set()
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 parts, is_display = [*elements], True
             case ast.Call(func=called, args=arguments, keywords=keywords):
                 owner = called.value if isinstance(called, ast.Attribute) else called
+                if self._is_bound(owner) and not self.is_fixed(called) and self._may_be_set():
+                    return False
                 is_method = self._is_bound(owner) or self._is_of_object(owner)
                 parts = [owner if is_method else called, *arguments]
                 parts += [each.value for each in keywords]
@@ -144,6 +154,10 @@ class _Order:
             case _:
                 return not self.pending
         return all(map(self.reaches, parts)) and (is_display or not self.pending)
+
+    def _may_be_set(self) -> bool:
+        """Whether an argument may set attributes."""
+        return any(map(_may_set_attributes, self.pending.values()))
 
     def _is_of_object(self, node: ast.expr) -> bool:
         """Whether an expression is an attribute of such an object, which certainly exists."""

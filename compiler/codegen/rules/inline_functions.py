@@ -412,13 +412,17 @@ class _Inliner:
                 return True
             case ast.Attribute(value=ast.Constant()):
                 return True
-            case ast.Attribute(value=ast.Name(id=name)):
-                return name in self.form.names.bindings
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                return name in self.form.names.bindings and self._is_kept(name, attribute)
             case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=attribute)):
-                kinds = {type(c.instance) for c in self.form.callees.values() if c.owner == name}
-                changing = [changing_attributes(kind, of_states=True) for kind in kinds]
-                return bool(kinds) and all(c is not None and attribute not in c for c in changing)
+                return name in self.form.names.bindings and self._is_kept(name, attribute)
         return False
+
+    def _is_kept(self, name: str, attribute: str) -> bool:
+        """Whether no function sets an attribute of a function object, a module or a class while records are processed."""
+        kinds = {type(each.instance) for each in self.form.callees.values() if each.owner == name}
+        changing = [changing_attributes(kind, of_states=True) for kind in kinds]
+        return all(names is not None and attribute not in names for names in changing)
 
     def _expression(self, node: ast.expr, operator: int) -> ast.expr:
         found: ast.expr = _Calls(self, operator).visit(node)
@@ -437,7 +441,7 @@ class _Inliner:
             *lets, returned = lines
             assert isinstance(returned, ast.Return)
             assert returned.value is not None
-            value = folded(lets, returned.value, self.form.names.bindings)
+            value = folded(lets, returned.value, self.form.names.bindings, self._is_fixed)
             if value is None:
                 raise Refused(
                     f"{definition.name} is called within an expression, and does not read its arguments first and once; "

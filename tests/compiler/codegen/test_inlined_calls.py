@@ -664,6 +664,23 @@ class Totals(MapFunction):
         return [self.with_total(self.add(value[1])), self.sum_at(self.add(value[1]))]
 
 
+class Switches(MapFunction):
+    """A method that calls an attribute, which its argument sets."""
+
+    def __init__(self) -> None:
+        self.shown: Any = abs
+
+    def switch(self, value: int) -> int:
+        self.shown = [abs, str][value % 2]
+        return value
+
+    def show(self, value: int) -> Any:
+        return self.shown(value)
+
+    def map(self, value: Any) -> Any:
+        return [value[1] and self.show(self.switch(value[1]) - 7)]
+
+
 def with_real(number: Any, other: int) -> Any:
     return number.real + other
 
@@ -695,6 +712,7 @@ PAIRS = [("a", 1), ("b", 2), ("x", 3)]
         (UsesChecked, [7, 4, 3], False),
         (UsesOnlyIf, [4, 1, 1], False),
         (Totals, [[11, 2], [42, 6], [93, 12]], True),
+        (Switches, [["-6"], [5], ["-4"]], False),
         (FailsFirst, ["ZeroDivisionError", "AttributeError", "AttributeError"], False),
         (InComprehension, [[2, 2], [3, 3], [3, 4]], True),
     ],
@@ -881,7 +899,9 @@ class Chooses(Stepping):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_function_that_an_expression_may_not_call_is_called_where_it_stands(form: str) -> None:
+def test_a_function_that_cannot_run_before_the_statement_is_called_where_it_stands(
+    form: str,
+) -> None:
     found = results(lambda env: env.from_sequence(1, 3).map(Chooses()), form)
     assert found == [[0, False, 0], [-2, False, 2], [-5, -8, 8]]
 
