@@ -128,6 +128,16 @@ def grown(items):
     items.append(len(items))
     return len(items)
 
+def middle(x):
+    if x > 3:
+        y = x % 5
+        if y == 1:
+            return -y
+        x += y
+    elif x < 0:
+        x = -x
+    return x + 2
+
 def strict(x):
     if x % 97 == 13:
         raise Refused(x)
@@ -239,7 +249,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
             datetime.fromtimestamp({int} % 9999, timezone.utc).minute; int('0' + str({int} & 5));
             sum(1 for x in {list} if x in {{1, 2}}); [{int}, 3].index(3);
             decorated({int}); cached({int}); ADD({int}); Adder.twice({int}); ADD.of_class({int});
-            within({int}); within({int}, low={int}); strict({int}); grown({list});
+            within({int}); within({int}, low={int}); strict({int}); grown({list}); middle({int});
             adding({int}); sum(upto({int})); fact({int} % 6); next(iter({list}), {int}); len({data}.s);
             {data}.bump({int}).n; len(Node({int})); Node({int}).add({int}); {node}.n; len({node});
             collections.Counter({list}).get(1, 0); max({list}, default={int}); {int} ** 2 % 50;

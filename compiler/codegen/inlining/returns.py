@@ -14,6 +14,8 @@ emitted after the `try`:
                                                 yield BAD, text
 
 A `yield` at the end of a branch is emitted there if a variable says that the branch was taken.
+
+If a branch may return but need not, the statements after the `if` are in both branches.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     Lines = list[ast.stmt]
     Give = Callable[[ast.expr | None], Lines]
     """What happens to the value that a function returns; None where it returns nothing."""
+
+_MOST_REPEATED = 10
+"""Statements after an `if` that may return. They are in both branches."""
 
 _LOOPS = (ast.For, ast.While)
 _YIELDS = (ast.Yield, ast.YieldFrom)
@@ -76,6 +81,8 @@ def _branches(statement: ast.If, rest: Lines, give: Give, definition: Definition
         branches = statement.body, [*statement.orelse, *rest]
     elif _leaves(statement.orelse):
         branches = [*statement.body, *rest], statement.orelse
+    elif not definition.is_generator and sum(1 for _ in f.all_statements(rest)) <= _MOST_REPEATED:
+        branches = [*statement.body, *f.copied(rest)], [*statement.orelse, *rest]
     else:
         raise Refused(
             f"{definition.name} returns from the middle (line {statement.lineno}); return from both "

@@ -813,6 +813,16 @@ def imports(value: int) -> Any:
     return m.gcd(value, 6), list(again(next(count(value)), 1)), missing
 
 
+def returns_from_the_middle(value: int) -> Any:
+    found = value
+    if value > 1:
+        found = value * 2
+        if found > 4:
+            return [found]
+        found += 1
+    return found, value
+
+
 def long_rows(value: int) -> Any:
     return {
         "first_long_name": value + 1, "second_long_name": value + 2, "third_long_name": value + 3,
@@ -846,6 +856,7 @@ def of_enclosing() -> Any:
         (Stepping(), STEPS),
         (deletes, [{"all": [5], "row": value} for value in (1, 2, 3)]),
         (imports, [(gcd, [n], "ModuleNotFoundError") for n, gcd in ((1, 1), (2, 2), (3, 3))]),
+        (returns_from_the_middle, [(1, 1), (5, 2), [6]]),
         (long_rows, [long_rows(value) for value in (1, 2, 3)]),
     ],
 )
