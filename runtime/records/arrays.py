@@ -115,6 +115,15 @@ def entries_at(entries: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     return taker(entries)(places)
 
 
+def listed(entries: Any) -> list[Any]:
+    """The entries of a list or an array as a list of Python's numbers, which pickle much faster than numpy's.
+
+    >>> listed(array("q", [5, 6]))
+    [5, 6]
+    """
+    return entries if isinstance(entries, list) else entries.tolist()
+
+
 def taker(entries: Sequence[Any]) -> Callable[[Sequence[int]], list[Any]]:
     """A function that returns the entries at some places, one at least. It is fast if it is called several times.
 

@@ -19,6 +19,7 @@ import uuid
 from array import array
 from typing import TYPE_CHECKING, Any, cast
 
+from opchain.runtime.records.arrays import listed
 from opchain.runtime.state.keys.java_hash import Hasher, java_hash_code
 from opchain.runtime.state.keys.key_groups import check_parallelism, murmur_hash
 from opchain.runtime.state.keys.vector_hash import VectorHash, vector_hash
@@ -74,7 +75,7 @@ class KeyRouter:
         Raises:
             KeyTypeError: If a key has no stable hash, or is not of the declared type.
         """
-        return _listed(self.channels(keys))
+        return listed(self.channels(keys))
 
     def channels(self, keys: Sequence[Any]) -> Sequence[int]:
         """As `route`, but a numpy array if numpy has computed the channels."""
@@ -86,7 +87,7 @@ class KeyRouter:
         Raises:
             KeyTypeError: As `route` does.
         """
-        return _listed(self._key_groups.of(keys))
+        return listed(self._key_groups.of(keys))
 
 
 class _Numbering:
@@ -117,7 +118,7 @@ class _Numbering:
         cache = self._caches.get(kind)
         if cache is None or len(keys) >= self._vector_beats_cache.get(kind, sys.maxsize):
             return self._compute(kind, keys)
-        return cache.look_up(keys, lambda keys: _listed(self._compute(kind, keys)))
+        return cache.look_up(keys, lambda keys: listed(self._compute(kind, keys)))
 
     def _compute(self, kind: type | None, keys: Sequence[Any]) -> Sequence[int]:
         """The number of each key, without a cache. `kind` is the class of all keys, or None if they differ."""
@@ -131,10 +132,6 @@ class _Numbering:
             else vector.codes_of_class(kind, keys, hasher)
         )
         return cast("Sequence[int]", vector.operator_indexes(codes, groups, parallelism))
-
-
-def _listed(numbers: Any) -> list[int]:
-    return numbers if isinstance(numbers, list) else cast("list[int]", numbers.tolist())
 
 
 class _Cache:

@@ -29,7 +29,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.records.arrays import by_part, entries_at, joined, stable_order, taker
+from opchain.runtime.records.arrays import by_part, entries_at, joined, listed, stable_order, taker
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout, are_alike
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
@@ -413,7 +413,7 @@ class ArrivalStore:
         for number, arrivals in inputs.items():
             ranks = entries_at(rank_of, arrivals.keys)
             order = stable_order(ranks)
-            in_order, take = entries_at(ranks, order), arrivals.taker(keys)
+            in_order, take = listed(entries_at(ranks, order)), arrivals.taker(keys)
             for group in sorted(set(groups)):
                 low, high = bisect_left(groups, group), bisect_right(groups, group)
                 first, end = bisect_left(in_order, low), bisect_left(in_order, high)

@@ -27,8 +27,10 @@ from opchain.runtime.records.elements import (
     Watermark,
     WatermarkStatus,
 )
+from opchain.runtime.records.record_pickle import dump_flat
 from opchain.runtime.state.keys.key_router import KeyRouter
 from opchain.runtime.state.timers.timer_services import TimerServices
+from opchain.runtime.task.input import batch_input
 from opchain.runtime.task.input.batch_input import (
     MEMORY_BYTES,
     ArrivalStore,
@@ -218,6 +220,28 @@ def test_a_store_may_be_closed_while_it_is_read() -> None:
     store.add(0, ["a", "b", "a"], RecordBatch(["x", "y", "z"], [1, 0, 0]))
     arrivals = next(store.batches()).inputs[0]
     assert (arrivals.values(), arrivals.times) in ((["z", "x"], [0, 1]), (["y"], [0]))
+    store.close()
+
+
+@pytest.mark.usefixtures("sorting")
+def test_records_beyond_the_memory_are_pickled_without_a_memo(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pickled: list[bool] = []
+
+    def dumped(data: Any) -> bytes | None:
+        found = dump_flat(data)
+        pickled.append(found is not None)
+        return found
+
+    monkeypatch.setattr(batch_input, "dump_flat", dumped)
+    store = ArrivalStore(1, KeyRouter(128, 1))
+    for number in range(3):
+        records = [(key, number, 0.5) for key in "abcab"]
+        store.add(0, list("abcab"), RecordBatch(records, [7, 6, None, 4, 3]))
+    assert sum(len(batch.inputs[0]) for batch in store.batches()) == 15
+    assert pickled
+    assert all(pickled)
     store.close()
 
 
