@@ -31,6 +31,10 @@ _IN_ORDER = {"sum": "{} + {}", "min": "min({}, {})", "max": "max({}, {})"}
 """The forms of a fold whose values may be of any numbers: the window folds them one by one, in their order."""
 
 
+IN_ANY_ORDER = frozenset({"tuple", "same", "sum", "min", "max"})
+"""The kinds of folds that give the same result for records in any order."""
+
+
 @dataclass(frozen=True, slots=True)
 class WindowFold:
     """The fold of a window operator at the head of a vertex.
@@ -102,9 +106,9 @@ def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:
     )
 
     spec = vertex.operators[0].spec
-    if vertex.is_batch or vertex.chained_sources or not isinstance(spec, specs.WindowSpec):
+    if vertex.chained_sources or not isinstance(spec, specs.WindowSpec):
         return None
-    if spec.allowed_lateness_ms or not is_aligned(spec, is_batch=False):
+    if spec.allowed_lateness_ms or not is_aligned(spec, is_batch=vertex.is_batch):
         return None
     size, slide, _ = spec.assigner.pace  # type: ignore[attr-defined]
     tag = spec.late_tag

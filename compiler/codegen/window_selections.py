@@ -4,13 +4,14 @@ An example is `reduce(lambda a, b: a if a[1] >= b[1] else b)`. Another one is an
 the records with the highest price. A sender may omit each record that the function would ignore because of another
 record of the batch (rules/fold_windows.py). The window adds the remaining records by the function itself.
 
-The function's code is executed once for each order of the two values, and once for the first record, with symbols instead
+The function's code is executed once for each order of the two values, once without an order, and once for the first record, with symbols instead
 of records.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ HELD = "held_0"
 NEW, OLD, BOTH = "new", "old", "both"
 """What the window keeps after a record: the record, its earlier contents, or both in a list."""
 
-_ORDERS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+_ORDERS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -49,12 +50,14 @@ class WindowSelection:
         rank: The expression over `value` that is compared.
         replaces: The comparison of a record's rank with the earlier rank for which the record replaces the contents.
         keeps_ties: Whether records of an equal rank are kept too. Then the sender keeps lists.
+        ignores_nan: Whether a later record is ignored if no order exists between the two ranks, as for NaN.
     """
 
     pace: tuple[int, int, int]
     rank: ast.expr
     replaces: type[ast.cmpop]
     keeps_ties: bool
+    ignores_nan: bool = False
 
 
 class _NoSelectionError(Exception):
@@ -64,7 +67,7 @@ class _NoSelectionError(Exception):
 class _Execution:
     """Executes the code of a window function for one order of the new rank and the old one; None for the first record."""
 
-    def __init__(self, order: int | None, empty: ast.expr, ranks: set[str]) -> None:
+    def __init__(self, order: float | None, empty: ast.expr, ranks: set[str]) -> None:
         self._order = order
         self._is_list = isinstance(empty, ast.List)
         self._ranks = ranks
@@ -170,9 +173,9 @@ def selection_of(
         if text_of(contents) not in ("None", "[]"):
             return None
     ranks: set[str] = set()
-    kept: dict[int | None, str | None] = {}
+    kept: dict[float | None, str | None] = {}
     try:
-        for order in (None, -1, 0, 1) if empty else (-1, 0, 1):
+        for order in (None, -1, 0, 1, math.nan) if empty else (-1, 0, 1, math.nan):
             execution = _Execution(order, contents, ranks)
             execution.run(add)
             kept[order] = execution.kept
@@ -189,5 +192,9 @@ def selection_of(
     if not is_selection:
         return None
     return WindowSelection(
-        pace, f.expression(ranks.pop()), _TESTS[replacing], keeps_ties=kept[0] == BOTH
+        pace,
+        f.expression(ranks.pop()),
+        _TESTS[replacing],
+        keeps_ties=kept[0] == BOTH,
+        ignores_nan=kept[math.nan] == OLD,
     )

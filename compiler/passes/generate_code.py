@@ -91,7 +91,12 @@ def _as_received(edge: InputProgram, received: Mapping[int, SentRecords]) -> Inp
 def _window_folds(
     vertex: VertexProgram, readers: Mapping[int, VertexProgram]
 ) -> dict[int, WindowFold | WindowSelection]:
-    """By output, how the windows of its only reader fold records."""
+    """By output, how the windows of its only reader fold records.
+
+    In batch mode, the order of records changes after they are sent. So the types of all records of a window must be known,
+    and no other vertex may send to it.
+    """
+    only = _only_readers(vertex, readers)
     found = {
         number: window_fold(readers[output.first_target])
         for number, output in enumerate(vertex.outputs)
@@ -100,6 +105,7 @@ def _window_folds(
         and key_identity(output.key.hasher).plain
         and output.carries_timestamps
         and not output.others
+        and (number in only or not vertex.is_batch)
     }
     return {number: fold for number, fold in found.items() if fold is not None}
 

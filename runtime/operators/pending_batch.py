@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.operators.window_folds import WindowFolds
+from opchain.runtime.operators.window_folds import WindowFolds, WindowOmissions
 from opchain.runtime.records.columns import Column, Columns, Layout, Shape, keyed_layout
 from opchain.runtime.records.key_counts import KeyCounts
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
@@ -77,12 +77,12 @@ class PendingBatch:
         self.select_key = select_key
         self.carries_key = carries_key
         self.has_columns_first = False
-        self.folds: WindowFolds | None = None
+        self.folds: WindowFolds | WindowOmissions | None = None
 
-    def folded(self, kinds: tuple[str, ...], size: int, step: int) -> WindowFolds:
+    def folded(self, kinds: tuple[str, ...], size: int, has_one_run: bool) -> WindowFolds:
         """The partial results of windows that generated code folds before this exchange."""
-        if self.folds is None:
-            self.folds = WindowFolds(self, kinds, size, step)
+        if not isinstance(self.folds, WindowFolds):
+            self.folds = WindowFolds(self, kinds, size, has_one_run=has_one_run)
         return self.folds
 
     def append(self, value: Any, timestamp: int | None) -> None:
@@ -96,6 +96,16 @@ class PendingBatch:
         self.values.append(value)
         if self.timestamps is not None:
             self.timestamps.append(timestamp)
+
+    def omissions(self) -> WindowOmissions:
+        """The records of windows that generated code omits before this exchange."""
+        self.folds = WindowOmissions(self)
+        return self.folds
+
+    @property
+    def size(self) -> int:
+        """The number of pending records."""
+        return len(self.values) + len(self.columns or ())
 
     def column(
         self,

@@ -7,7 +7,7 @@ records, which counters and the count of late records need. It is sent before th
 
 A run is a sequence of records of one slice. If records go back and forth between the slices of sliding windows, there are
 more runs. So the keys of a window keep the order of their first records. A slice of tumbling windows is a window, and has
-only one run.
+only one run. In batch mode it has several, since keys keep the order of their first records in all windows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.records.columns import FOLDED, Columns
+from opchain.runtime.records.columns import FOLDED, Columns, Layout
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 if TYPE_CHECKING:
@@ -40,33 +40,93 @@ LISTED: dict[str, Callable[[Any, Any], Any]] = {"sums": operator.add, "mins": mi
 order of addition, and a minimum on the place of NaN.
 """
 
+OMITTED: Layout = ((FOLDED, "omitted"),)
+"""Not partial results, but the numbers of records that a sender has omitted."""
+
 PASSED_ON = 256
 """The number of batches that are sent as they are, before folding is tried again."""
 
 
-class WindowFolds:
+class _Trial:
+    """Decides whether to reduce the records of an output before they are sent.
+
+    Attributes:
+        is_allowed: False if records are sent as they are. The digests of recorded epochs must not depend on batches.
+    """
+
+    def __init__(self) -> None:
+        self.is_allowed = True
+        self._tried = self._sent = self._passed_on = 0
+
+    def _decide(self) -> None:
+        """Sends the records of the next batches as they are, if too few are saved."""
+        if self._tried >= TRIED:
+            if self._tried < REPEATED * self._sent:
+                self._passed_on = PASSED_ON
+            self._tried = self._sent = 0
+
+    def _end_batch(self) -> None:
+        if self._passed_on:
+            self._passed_on -= 1
+
+
+class WindowOmissions(_Trial):
+    """Counts the records that one output omits in batch mode, because windows would ignore them.
+
+    Generated code fills the runs: by key, the time and rank of a record that hides later ones.
+    """
+
+    def __init__(self, pending: PendingBatch) -> None:
+        super().__init__()
+        self._pending = pending
+        self._runs: dict[int, dict[Any, Any]] = {}
+        self._omitted: list[Any] = []
+
+    def run_for(self, start: int) -> tuple[dict[Any, Any] | None, list[Any]]:
+        """A slice's run, and the keys of all omitted records. The run is None if no records are omitted."""
+        is_tried = self.is_allowed and not self._passed_on
+        run = self._runs.setdefault(start, {}) if is_tried else None
+        return run, self._omitted
+
+    def flush(self) -> None:
+        """Sends the number of omitted records, since the batch has ended. Receivers count them."""
+        self._end_batch()
+        if not self._runs:
+            return
+        self._runs.clear()
+        sent = self._pending.size
+        self._sent += sent
+        self._tried += sent + len(self._omitted)
+        self._decide()
+        if self._omitted:
+            counted = Counter(self._omitted)
+            keys, counts = list(counted), list(counted.values())
+            self._omitted.clear()
+            times: list[int | None] = [None] * len(keys)
+            self._pending.target.write_batch(Columns([keys, counts], OMITTED), times, keys)
+
+
+class WindowFolds(_Trial):
     """The partial results that one output has not sent yet. Generated code fills the runs.
 
     Args:
         pending: The output's records that are not folded. Only one of both has records at a time.
         kinds: How partial results are merged: see `merger`.
         size: The size of the windows in milliseconds.
-        step: The size of the slices.
-
-    Attributes:
-        is_allowed: False if records are sent as they are. The digests of recorded epochs must not depend on batches.
+        has_one_run: Whether a slice has only one run.
     """
 
-    def __init__(self, pending: PendingBatch, kinds: tuple[str, ...], size: int, step: int) -> None:
-        self.is_allowed = True
+    def __init__(
+        self, pending: PendingBatch, kinds: tuple[str, ...], size: int, *, has_one_run: bool
+    ) -> None:
+        super().__init__()
         self._pending = pending
         self._layout = ((FOLDED, *kinds),)
         self._has_lists = kinds == ("records",)
-        self._is_tumbling = step == size
+        self._has_one_run = has_one_run
         self._earliest, self._latest = MIN_LONG_VALUE + 2 * size, MAX_LONG_VALUE - 2 * size
         # The runs by the start of their slice, or by their number.
         self._runs: dict[int, tuple[int, dict[Any, Any], list[Any]]] = {}
-        self._tried = self._sent = self._passed_on = 0
 
     def run_for(self, start: int) -> tuple[dict[Any, Any] | None, list[Any]]:
         """The folded values of a slice's run by key, and the keys of all its records, in their order.
@@ -78,7 +138,7 @@ class WindowFolds:
             return None, []
         if not self._runs or self._pending.values:
             self._pending.flush()
-        number = start if self._is_tumbling else len(self._runs)
+        number = start if self._has_one_run else len(self._runs)
         _, run, seen = self._runs.setdefault(number, (start, {}, []))
         return run, seen
 
@@ -90,8 +150,7 @@ class WindowFolds:
 
     def flush(self) -> None:
         """Sends the partial results, since the batch has ended."""
-        if self._passed_on:
-            self._passed_on -= 1
+        self._end_batch()
         self._send()
 
     def _send(self) -> None:
@@ -111,10 +170,7 @@ class WindowFolds:
         self._runs.clear()
         self._tried += sum(counts)
         self._sent += sum(map(len, held)) if self._has_lists else len(keys)
-        if self._tried >= TRIED:
-            if self._tried < REPEATED * self._sent:
-                self._passed_on = PASSED_ON
-            self._tried = self._sent = 0
+        self._decide()
         lists = [keys, counts, held] if held else [keys, counts]
         self._pending.target.write_batch(Columns(lists, self._layout), times, keys)
 

@@ -436,6 +436,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "window_folds": lambda chain, number, name, *how: getattr(
         chain.pending[number].folded(*how), name
     ),
+    "window_omissions": lambda chain, number: chain.pending[number].omissions().run_for,
     "combine": lambda chain, number: chain.pending[number].reduce,
     "combine_first": lambda chain, number: chain.pending[number].first,
     "flush_batch": lambda chain, index: chain.sink_pending[index].flush,

@@ -80,6 +80,9 @@ If the windows keep the records with the greatest or least int, the sender omits
 (window_selections.py). Records whose key is not plain, or whose value is of another class, are sent as they are. So are all
 records if most keys come only a few times in a batch. The aggregate's own `merge` is not used: without merging windows,
 programs may leave it empty.
+
+Batch mode sorts records by time after the exchange. So a sender folds only ints there, where any order gives the same
+result, and omits only records that the window ignores because of an earlier record of the batch.
 """
 
 from __future__ import annotations
@@ -97,7 +100,7 @@ from opchain.compiler.codegen.displays import FieldReads, display_of
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import never_raises, type_of
-from opchain.compiler.codegen.window_folds import WindowFold, combined_with
+from opchain.compiler.codegen.window_folds import IN_ANY_ORDER, WindowFold, combined_with
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, rank_of_held
 from opchain.runtime.operators.window_folds import LISTED
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
@@ -155,22 +158,38 @@ def _folded(
     of_record = _fields_of(form, send, types, lines)
     if of_record is None:
         return None
+    size, slide, offset = fold.pace
+    step, is_batch = math.gcd(size, slide), form.program.is_batch
+    if is_batch and len(form.sends(number)) > 1:
+        types = {}  # the types of records that other functions send are unknown
+    if is_batch and _keeps_records(fold):
+        chosen = _unless_ignored(form, fold, of_record, types, send, lines)
+        run_for = form.names.bind(f"run_for_to_{number}", "window_omissions", number)
+        slices = _new_slice(number, send.time.id, step, offset, run_for)
+        return chosen and f.with_comment(
+            [*lines, *slices, *chosen], (notes.comment(send) or "") + ", folded here"
+        )
     partial_result = (
         _selected(fold, of_record, types, send)
         if isinstance(fold, WindowSelection)
-        else _combined(fold, of_record, types, number)
+        else _combined(fold, of_record, types, send, in_any_order=is_batch)
     )
     if partial_result is None:
         return None
-    size, slide, _ = fold.pace
-    step = math.gcd(size, slide)
+    has_one_run = step == size and not is_batch
     names = {
         name: form.names.bind(
-            f"{name}_to_{number}", "window_folds", number, name, partial_result.kinds, size, step
+            f"{name}_to_{number}",
+            "window_folds",
+            number,
+            name,
+            partial_result.kinds,
+            size,
+            has_one_run,
         )
         for name in ("run_for", "end_run")
     }
-    lines += _new_slice(number, send.time.id, step, fold.pace[2], names["run_for"])
+    lines += _new_slice(number, send.time.id, step, offset, names["run_for"])
     run = f"run_to_{number}"
     unusual = _unusual(form, send, partial_result, types, lines)
     if unusual:
@@ -188,6 +207,11 @@ def _folded(
         [*lines, *f.marked([ast.If(f.expression(f"{run} is None"), [send], folds)], where)],
         (notes.comment(send) or "") + ", folded here",
     )
+
+
+def _keeps_records(fold: WindowFold | WindowSelection) -> bool:
+    """Whether the contents of a window are records: those of a selection, or the first record."""
+    return isinstance(fold, WindowSelection) or (fold.is_reduce and text_of(fold.folded) == HELD)
 
 
 def _has_plain_time(form: Form, function: Function, send: f.Send) -> bool:
@@ -281,13 +305,20 @@ def _combined(
     fold: WindowFold,
     of_record: Callable[[ast.expr], ast.expr],
     types: dict[str, StaticType | None],
-    number: int,
+    send: f.Send,
+    *,
+    in_any_order: bool,
 ) -> _Partial | None:
-    """A partial result that is one value. None if the fold is not associative for the type of the record."""
+    """A partial result that is one value. None if the fold is not associative for the type of the record.
+
+    With `in_any_order`, None if results may depend on the order of records: batch mode sorts them after the exchange.
+    """
+    assert send.key is not None
     fold = WindowFold(fold.pace, of_record(fold.first), of_record(fold.folded), fold.is_reduce)
-    kinds = fold.kinds(types, set())
-    if kinds is None:
+    kinds = fold.kinds(types, {text_of(send.key)} if in_any_order else set())
+    if kinds is None or (in_any_order and not IN_ANY_ORDER.issuperset(kinds)):
         return None
+    number = send.number
     if {*LISTED} & {*kinds}:
         return _listed(fold, kinds, types, number)
     first: ast.expr | None = fold.first
@@ -380,6 +411,56 @@ def _selected(
     )
     kinds = ("records",) if selection.keeps_ties else ("record",)
     return _Partial(kinds, adds, {} if is_int else {f"rank_to_{number}": rank})
+
+
+def _unless_ignored(
+    form: Form,
+    fold: WindowFold | WindowSelection,
+    of_record: Callable[[ast.expr], ast.expr],
+    types: dict[str, StaticType | None],
+    send: f.Send,
+    lines: list[ast.stmt],
+) -> list[ast.stmt] | None:
+    """The statements that send a record in batch mode, unless the window ignores it because of an earlier one.
+
+    The earlier record hides the later one wherever records of other batches come between the two in the order of time:
+    after a NaN, too, unless all ranks are ints. None if the window needs all records, or if reading the rank may have
+    other effects.
+    """
+    assert send.time is not None
+    number = send.number
+    held, run, key = f"held_to_{number}", f"run_to_{number}", f"key_to_{number}"
+    is_later = f.expression(f"{held} is not None and time >= {held}[0]", time=send.time)
+    is_ignored, kept, checked = [is_later], [send.time], {}
+    if isinstance(fold, WindowSelection):
+        rank = of_record(fold.rank)
+        is_int = type_of(rank, types) is int
+        if not (never_raises(rank, types) or f.item_variable(rank)):
+            return None
+        if not (fold.ignores_nan or is_int):
+            return None
+        new, old = rank if is_int else f.name(f"rank_to_{number}"), f.expression(f"{held}[1]")
+        checked = {} if is_int else {f"rank_to_{number}": rank}
+        is_better = ast.Compare(new, [fold.replaces()], [old])
+        is_ignored.append(ast.UnaryOp(ast.Not(), is_better))
+        if fold.keeps_ties:
+            is_ignored.append(ast.Compare(new, [ast.NotEq()], [old]))
+        kept.append(new)
+    unusual = _unusual(form, send, _Partial((), [], checked), types, lines)
+    is_usual = " and ".join([f"{run} is not None", *(f"not {each}" for each in unusual)])
+    sends = f.statements(
+        f"if {is_usual} and ({held} is None or time >= {held}[0]):\n    {run}[{key}] = kept",
+        FIRST_OUTPUT - number,
+        time=send.time,
+        kept=ast.Tuple(kept, ast.Load()),
+    )
+    omits = f.statements(f"seen_to_{number}.append({key})", FIRST_OUTPUT - number)
+    send.key = f.name(key)
+    choice = ast.If(ast.BoolOp(ast.And(), is_ignored), omits, [*sends, send])
+    begin = f.statements(
+        f"{held} = {run}.get({key}) if {is_usual} else None", FIRST_OUTPUT - number
+    )
+    return [*begin, *f.marked([choice], FIRST_OUTPUT - number)]
 
 
 def _after_first(first: ast.expr, folded: ast.expr, kinds: tuple[str, ...]) -> ast.expr | None:

@@ -20,7 +20,8 @@
 A function in batch mode sees the records of a key in the order of time, so its input is read whole and sorted first
 (runtime/task/input/batch_input.py). Sums, minima and maxima of ints are the same in any order. Sorting is a quarter of
 the CPU time of a job that counts records and finds the greatest price in windows. The input asks the new function for
-each batch; batches for which it returns False are sorted and processed last.
+each batch; batches for which it returns False are sorted and processed last. Partial results of senders (fold_windows.py)
+are not sorted either.
 
 Every field of the accumulator must be such a fold. Its values must be ints in any batch, also if a sender took its
 fallback. Nothing in the loop may have an effect beyond the windows.
@@ -38,7 +39,7 @@ from opchain.compiler.codegen.internal_functions import TABLES, Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import SentRecords
-from opchain.compiler.codegen.window_folds import fold_of
+from opchain.compiler.codegen.window_folds import IN_ANY_ORDER, fold_of
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
 
@@ -87,7 +88,7 @@ def _is_fold(form: Form, function: Function) -> bool:
         return False
     keys = {"key_0", *(text_of(n.value) for n in loop.body if _sets_key(n))}  # type: ignore[attr-defined]
     kinds = fold.kinds(types_of(function, form), keys)
-    return kinds is not None and {*kinds} <= {"tuple", "same", "sum", "min", "max"}
+    return kinds is not None and IN_ANY_ORDER.issuperset(kinds)
 
 
 def _sets_key(statement: ast.stmt) -> bool:

@@ -28,10 +28,18 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opchain.runtime.operators.window_folds import OMITTED
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.records.arrays import by_part, entries_at, joined, listed, stable_order, taker
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout, are_alike
+from opchain.runtime.records.columns import (
+    JSON,
+    JSON_AND_KEY,
+    Columns,
+    Layout,
+    are_alike,
+    record_count,
+)
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
 from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -140,6 +148,9 @@ class KeySortedInput:
     def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
         values, key_list = batch.values, self._key_lists.get(number)
         keys: Sequence[Any]
+        if isinstance(values, Columns) and values.are_folded:
+            self._keep_folded(number, batch, values)
+            return
         if key_list is None or not isinstance(values, Columns):
             keys, key_list = [select(value) for value in values], None
         else:
@@ -149,9 +160,28 @@ class KeySortedInput:
                 key_list = None
         if not self._identity.plain.issuperset(map(type, keys)):
             keys, key_list = list(map(self._identity.of, keys)), None
-        if self._windows is not None and self._takes_any_order is not None:
+        is_any_order = self._takes_any_order is not None and self._takes_any_order(batch.values)
+        self._add(number, keys, batch, key_list, is_any_order=is_any_order)
+
+    def _keep_folded(self, number: int, batch: RecordBatch, folded: Columns) -> None:
+        """Takes partial results, which give the same results in any order, or counts records that the sender omitted."""
+        if folded.layout == OMITTED:
+            self._chain.head.records_in += record_count(folded)
+        else:
+            self._add(number, folded.lists[0], batch, is_any_order=True)
+
+    def _add(
+        self,
+        number: int,
+        keys: Sequence[Any],
+        batch: RecordBatch,
+        key_list: int | None = None,
+        *,
+        is_any_order: bool = False,
+    ) -> None:
+        if self._windows is not None:
             self._keys_in_order.update(dict.fromkeys(keys))
-            if self._takes_any_order(batch.values):
+            if is_any_order:
                 self._is_unsorted = True
                 self._chain.process_batch(number, batch.values, batch.timestamps)
                 return
