@@ -4,8 +4,8 @@ An example is `reduce(lambda a, b: a if a[1] >= b[1] else b)`. Another one is an
 the records with the highest price. A sender may omit each record that the function would ignore because of another
 record of the batch (rules/fold_windows.py). The window adds the remaining records by the function itself.
 
-The function's code is executed once for each order of the two values, once without an order, and once for the first record, with symbols instead
-of records.
+The function's code is executed once for each order of the two values, once without an order, and once for the first
+record, with symbols instead of records.
 """
 
 from __future__ import annotations

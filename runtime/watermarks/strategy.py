@@ -184,7 +184,8 @@ class WatermarkStrategy(Generic[T]):
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy[T]:
         """Marks an input idle after this time without records. Downstream operators do not wait for an idle input.
 
-        In a job that runs in epochs, they wait until the input's records of the epoch have been read. A second call replaces the timeout.
+        In a job that runs in epochs, they wait until the input's records of the epoch have been read. A second call replaces
+        the timeout.
         """
         _require_span("with_idleness", "idle_timeout", idle_timeout, Duration(1))
         return replace(self, idle_timeout=idle_timeout)

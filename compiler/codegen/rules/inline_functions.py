@@ -12,7 +12,8 @@ bound methods, class methods such as `Click.from_json`, methods and properties o
 
 - its source is the function's code (function_source.py);
 - each of its names is a builtin, a constant that is sent with the function, or a global name or a variable of the
-  enclosing function, which is looked up where the function runs. Otherwise the name is a local variable, which is always set before it is read;
+  enclosing function, which is looked up where the function runs. Otherwise the name is a local variable, which is always
+  set before it is read;
 - it creates no object that can outlive the call and still run code: no inner function, except a lambda that reads no
   local variable of the function, and no generator that is not read to its end at once;
 - it only calls `collect` of a collector;
