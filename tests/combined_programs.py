@@ -330,7 +330,7 @@ WINDOWS = {
 
 
 def _state(descriptor: str, get: str, use: str) -> tuple[str, str]:
-    """The statements that open a state, and those that use it for a record."""
+    """The statements that get a state in `open`, and the statements that use it for a record."""
     return f"descriptor = {descriptor}\nLIFE\nself.state = context.{get}(descriptor)", use
 
 

@@ -32,7 +32,7 @@ def module_of(file: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def outcomes(
     draw: Any, names: list[str], parallelism: int = 2
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The outcome of a program in each form, by mode, at time 0. `names` are those of its `seen` streams."""
+    """The outcome of a program in each form, by mode, at time 0. `names` lists its `seen` streams."""
     for mode in ("STREAMING", "BATCH"):
         yield mode, {form: _outcome(draw, names, form, mode, parallelism) for form in FORMS}
 

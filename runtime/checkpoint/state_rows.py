@@ -350,7 +350,7 @@ def _type_of(value: Any, what: str) -> TypeInformation[Any]:
 
 
 def row_type(rows: Iterable[StateRow]) -> TypeInformation[Any]:
-    """The type of the columns. Those of `key`, `value` and `namespace` are inferred from the first rows."""
+    """The types of the columns. For `key`, `value` and `namespace` they are inferred from the first rows."""
     sample = list(islice(rows, _SAMPLE))
     text, number = Types.STRING(), Types.LONG()
     types: dict[str, TypeInformation[Any]] = {

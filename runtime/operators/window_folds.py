@@ -58,8 +58,15 @@ class _Trial:
         self.is_allowed = True
         self._tried = self._sent = self._passed_on = 0
 
-    def _decide(self) -> None:
-        """Sends the records of the next batches as they are, if too few are saved."""
+    @property
+    def _is_on(self) -> bool:
+        """Whether the records of this batch are reduced."""
+        return self.is_allowed and not self._passed_on
+
+    def _has_reduced(self, records: int, sent: int) -> None:
+        """Counts the records, and what was sent for them. If that saves too little, the next batches are sent as they are."""
+        self._tried += records
+        self._sent += sent
         if self._tried >= TRIED:
             if self._tried < REPEATED * self._sent:
                 self._passed_on = PASSED_ON
@@ -84,9 +91,7 @@ class WindowOmissions(_Trial):
 
     def run_for(self, start: int) -> tuple[dict[Any, Any] | None, list[Any]]:
         """A slice's run, and the keys of all omitted records. The run is None if no records are omitted."""
-        is_tried = self.is_allowed and not self._passed_on
-        run = self._runs.setdefault(start, {}) if is_tried else None
-        return run, self._omitted
+        return self._runs.setdefault(start, {}) if self._is_on else None, self._omitted
 
     def flush(self) -> None:
         """Sends the number of omitted records, since the batch has ended. Receivers count them."""
@@ -95,9 +100,7 @@ class WindowOmissions(_Trial):
             return
         self._runs.clear()
         sent = self._pending.size
-        self._sent += sent
-        self._tried += sent + len(self._omitted)
-        self._decide()
+        self._has_reduced(sent + len(self._omitted), sent)
         if self._omitted:
             counted = Counter(self._omitted)
             keys, counts = list(counted), list(counted.values())
@@ -133,7 +136,7 @@ class WindowFolds(_Trial):
 
         The values are None if the records of the slice are not folded.
         """
-        if self._passed_on or not self.is_allowed or not self._earliest < start < self._latest:
+        if not (self._is_on and self._earliest < start < self._latest):
             self._send()
             return None, []
         if not self._runs or self._pending.values:
@@ -168,9 +171,7 @@ class WindowFolds(_Trial):
             held += run.values()
             times += [start] * len(counted)
         self._runs.clear()
-        self._tried += sum(counts)
-        self._sent += sum(map(len, held)) if self._has_lists else len(keys)
-        self._decide()
+        self._has_reduced(sum(counts), sum(map(len, held)) if self._has_lists else len(keys))
         lists = [keys, counts, held] if held else [keys, counts]
         self._pending.target.write_batch(Columns(lists, self._layout), times, keys)
 

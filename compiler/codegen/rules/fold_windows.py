@@ -210,7 +210,7 @@ def _folded(
 
 
 def _keeps_records(fold: WindowFold | WindowSelection) -> bool:
-    """Whether the contents of a window are records: those of a selection, or the first record."""
+    """Whether a window holds whole records: those that it selects, or the first one."""
     return isinstance(fold, WindowSelection) or (fold.is_reduce and text_of(fold.folded) == HELD)
 
 

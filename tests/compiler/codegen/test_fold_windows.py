@@ -274,7 +274,7 @@ def test_the_results_of_windows_are_folded_for_the_next_windows(
 
     how = {"batch_size": batch_size, "parallelism": parallelism, "mode": mode}
     job = job_of(drawn, **how)
-    # The types of records that are emitted elsewhere are unknown, such as those of late windows.
+    # Other functions may emit records too, such as results of late windows. Their types are unknown.
     needs_types = fold in ("several", "first of the greatest")
     is_folded = REMARK in dict(job.vertices[1].remarks)[0]
     assert is_folded is (mode == "STREAMING" or not needs_types)
