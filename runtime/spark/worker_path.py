@@ -163,19 +163,27 @@ def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, P
     return found
 
 
-def _imported_by(file: Path) -> set[str]:
+def _imported_by(file: Path) -> frozenset[str]:
     """The top-level names of all modules that a source imports, also inside functions."""
+    return _imported_in(file.read_bytes())
+
+
+@functools.lru_cache(maxsize=4096)  # a driver can start many jobs with the same sources
+def _imported_in(source: bytes) -> frozenset[str]:
     try:
-        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+        statements: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError):  # a template in a package, for example
-        return set()
-    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    modules += [
-        node.module
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level
-    ]
-    return {module.partition(".")[0] for module in modules}
+        return frozenset()
+    modules: set[str] = set()
+    while statements:
+        node = statements.pop()
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            modules.add(node.module)
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            statements += getattr(node, field, ())
+    return frozenset(module.partition(".")[0] for module in modules)
 
 
 def _unloaded_files(name: str, elsewhere: tuple[str, ...]) -> dict[str, Path]:
@@ -290,12 +298,12 @@ def add_once(context: SparkContext, path: str, add: Callable[[str], None]) -> No
 
 
 def _is_this_interpreter(executable: str) -> bool:
-    """Whether a command starts the Python that runs here.
+    """Whether a command starts the Python that runs here, under any of its names: `python3` is often a link to `python`.
 
-    Links are not resolved: the python of a virtual environment is a link to a Python without its packages.
+    A link from another folder is another Python: that of a virtual environment is a link to a Python without its packages.
     """
-    found = shutil.which(executable)
-    return found is not None and os.path.abspath(found) == os.path.abspath(sys.executable)  # noqa: PTH100
+    found, here = shutil.which(executable), Path(sys.executable)
+    return found is not None and here.samefile(found) and here.parent.samefile(Path(found).parent)
 
 
 def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[str, str]:

@@ -45,6 +45,25 @@ def test_on_a_local_master_workers_use_this_path_and_no_files_are_shipped(
     assert set(map(os.path.abspath, sys.path)) == set(path)
 
 
+def test_another_name_of_the_interpreter_in_its_folder_is_the_same_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, target in (("venv", sys.executable), ("other", str(tmp_path / "venv" / "python"))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "python").symlink_to(target)
+        (tmp_path / folder / "python3").symlink_to("python")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "venv"))
+    here, elsewhere = (
+        Context("local", "python3"),
+        Context("local", str(tmp_path / "other" / "python")),
+    )
+    provided(here)
+    provided(elsewhere)
+    assert here.added == []
+    assert elsewhere.added != []  # a link from another folder may lack the packages
+
+
 @pytest.mark.parametrize(
     ("master", "python", "of_the_job"),
     [

@@ -62,7 +62,14 @@ def test_imported_modules_in_the_folder_of_the_program_are_found(program: Path) 
 def test_modules_that_only_functions_import_are_found(program: Path) -> None:
     texts = {
         "main.py": "import json\ndef f(i):\n    from late import g\n    return g(i)\n",
-        "late.py": "def g(i):\n    import later.inner.deep as deep\n    import xml.dom.minicompat\n",
+        "late.py": (
+            "def g(i):\n    import later.inner.deep as deep\n    import xml.dom.minicompat\n"
+            "try:\n    import tried\nexcept ImportError:\n    import caught\n"
+            "else:\n    pass\nfinally:\n    import last\n"
+            "class C:\n    match 1:\n        case 1:\n            with open(0):\n                import held\n"
+            "for i in ():\n    pass\nelse:\n    f = lambda: [0]\n    import other\n"
+        ),
+        **dict.fromkeys(("tried.py", "caught.py", "last.py", "held.py", "other.py"), ""),
         "later/inner/deep.py": "from . import near",
         "later/inner/near.py": "import broken",
         "broken.py": "def :",
