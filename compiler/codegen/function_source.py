@@ -13,8 +13,10 @@ import json
 import linecache
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
+from keyword import iskeyword
+from operator import attrgetter, itemgetter, methodcaller
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -108,6 +110,16 @@ def plain_function(function: Any, method: str) -> tuple[Any, Any]:
     return called, None
 
 
+def literal_arguments(function: Any) -> tuple[list[ast.expr], list[ast.keyword]] | None:
+    """The arguments that a `functools.partial` passes on, if all of them are constants. None for other callables."""
+    if type(function) is not partial or not all(
+        map(_is_fixed, (*function.args, *function.keywords.values()))
+    ):
+        return None
+    keywords = [ast.keyword(name, literal(value)) for name, value in function.keywords.items()]
+    return list(map(literal, function.args)), keywords
+
+
 def calls_builtin(node: ast.AST) -> bool:
     """Whether an expression calls one of these builtins. It does not if the builtin calls a function of the program."""
     if not isinstance(node, ast.Call) or f.called(node) not in BUILTINS:
@@ -135,12 +147,18 @@ def definition_of(function: Any) -> Definition:
     Raises:
         Refused: The source is not found, or the function takes any number of arguments, or has defaults that are not constants.
     """
+    if isinstance(function, (attrgetter, itemgetter, methodcaller)):
+        return _definition_of_getter(function)
     if not isinstance(function, FunctionType):
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise Refused(f"'{name}' has no Python source: it is {_kind_of(function)}")
     if function in _JSON:  # the rules `read_json` and `write_json` handle these calls
         parameter, call = _JSON[function]
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())
+    return _definition_in_file(function)
+
+
+def _definition_in_file(function: FunctionType) -> Definition:
     name = function.__name__
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     if not all(map(_is_fixed, defaults)):
@@ -165,6 +183,30 @@ def definition_of(function: Any) -> Definition:
                 notes.user_line.set(node, f"{file}:{node.lineno}")
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return Definition(function, parameters, body, source.rebound)
+
+
+def _definition_of_getter(getter: Any) -> Definition:
+    """The definition of an object from the module operator, as if it were written as a lambda."""
+    kind, name = type(getter), type(getter).__name__
+    made, given = getter.__reduce__()[:2]
+    if made is not kind or not all(map(_is_fixed, given)):
+        raise Refused(f"'{name}' has an argument that is not a constant; write a lambda")
+    if kind is itemgetter:
+        parts = [f"value[{item!r}]" for item in given]
+    else:
+        names = given if kind is attrgetter else given[:1]
+        if any(
+            iskeyword(part) or not part.isidentifier() for each in names for part in each.split(".")
+        ):
+            raise Refused(f"'{name}' has an argument that is not a name; write a lambda")
+        parts = [f"value.{each}" for each in names]
+    if kind is methodcaller:
+        parts = [f"{parts[0]}({', '.join(map(repr, given[1:]))})"]
+    text = f"lambda value: {parts[0] if len(parts) == 1 else f'({chr(44).join(parts)})'}"
+    function = eval(compile(text, "operator", "eval"), {})  # noqa: S307 - made of names and constants
+    function.__name__ = name
+    body: list[ast.stmt] = [ast.Return(f.expression(text[len("lambda value: ") :]))]
+    return Definition(function, ("value",), body, frozenset())
 
 
 def meaning_of(name: str, definition: Definition) -> Meaning:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
-from opchain.compiler.codegen.function_source import plain_function
+from opchain.compiler.codegen.function_source import literal_arguments, plain_function
 from opchain.compiler.codegen.lower.chain import ChainTree, Place
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
@@ -381,13 +381,22 @@ class Lowering:
 
     def call_of(
         self, name: str, function: Any, method: str, *arguments: ast.expr, owner: str | None = None
-    ) -> ast.expr:
+    ) -> ast.Call:
         """The call of a user's function by its name, which rules may look into."""
         plain, instance = plain_function(function, method)
         if (getattr(plain, "__module__", "") or "").startswith("opchain.runtime."):
             self.form.aggregations[name] = instance
             return ast.Call(f.name(name), list(arguments), [])
         path = self.names.bindings[name]
+        given = literal_arguments(plain)
+        if given is not None:
+            operator = name.rpartition("_")[2]
+            name = self.names.bind_function(
+                plain.func, method, operator, "attribute_of", path, "func"
+            )
+            call = self.call_of(name, plain.func, method, *given[0], *arguments)
+            call.keywords = given[1]
+            return call
         if instance is not None and instance is not function:  # a bound method
             owner = self.names.bind(f"self_of_{name}", "owner_of", path)
             if isinstance(instance, type):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter, itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -867,6 +869,68 @@ def test_functions_with_usual_statements_are_inlined(
     assert ran.records("out") == expected
     assert ("inlined: '" in str(ran.job.vertices)) is (form == "inlined")
     assert "not inlined" not in str(ran.job.vertices)
+
+
+def priced(factor: float, row: Any, *, unit: str) -> tuple[float, str]:
+    return row[0] * factor, unit
+
+
+class Label(str):
+    """A name with a blank is not the name of an attribute in a source."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("function", "records", "expected"),
+    [
+        (itemgetter(1), [(1, 2), [3, 4]], [2, 4]),
+        (itemgetter("b", -1), [{"b": 1, -1: 2}], [(1, 2)]),
+        (attrgetter("real"), [1, 2.5], [1, 2.5]),
+        (attrgetter("a.real", "b"), [Row(a=1, b=2)], [(1, 2)]),
+        (methodcaller("split", ",", 1), ["a,b,c"], [["a", "b,c"]]),
+        (methodcaller("upper"), ["a"], ["A"]),
+        (partial(priced, 2.5, unit="€"), [(2, 0), (4, 0)], [(5.0, "€"), (10.0, "€")]),
+        (partial(CountsCalls.bump, CountsCalls()), [1], [1]),
+        (partial(itemgetter(0)), ["ab"], ["a"]),
+    ],
+)
+def test_getters_and_partial_functions_are_inlined_if_their_arguments_are_constants(
+    form: str, function: Any, records: list[Any], expected: list[Any]
+) -> None:
+    ran = run_form(lambda env: seen(env.from_collection(records).map(function), "out"), form)
+    assert ran.records("out") == expected
+    is_constant = not isinstance(function, partial) or function.func is not CountsCalls.bump
+    assert ("inlined: '" in str(ran.job.vertices)) is (form == "inlined")
+    assert ("not inlined" not in str(ran.job.vertices)) is (is_constant or form != "inlined")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (attrgetter("a b"), "a b"),
+        (attrgetter("class"), "class"),
+        (methodcaller("split", maxsplit=0), ["x y"]),
+        (itemgetter(slice(1)), "x"),
+    ],
+)
+def test_getters_with_other_arguments_are_called(form: str, function: Any, expected: Any) -> None:
+    assert results(lambda env: env.from_collection(["x y"]).map(Label).map(function), form) == [
+        expected
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_getter_fails_with_the_error_of_its_call(form: str) -> None:
+    with pytest.raises(IndexError, match="index out of range"):
+        results(lambda env: env.from_collection([(1,)]).map(itemgetter(1)), form)
+    with pytest.raises(TypeError, match="priced"):
+        results(lambda env: env.from_collection([(1,)]).map(partial(priced, 2)), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
