@@ -37,7 +37,7 @@ A dictionary that is only sent to another task is sent as the fields that the re
 +   keys_0.append(value_1.field_0)
 +   column_0_0.append(value_1.field_1)
 
-If the receiver may need more of it, it is sent as its text (runtime/records/columns.py), and the receiver decodes the fields
+A process function may emit the dictionary itself. If the receiver may need more of it, it is sent as its text (runtime/records/columns.py), and the receiver decodes the fields
 that it reads. In batch mode the receiver sorts by key. If no field is the key, the keys are sent beside the texts:
 
 >>> def by_parity(lines):
@@ -80,6 +80,7 @@ from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.names import stem, unused
+from opchain.compiler.codegen.rules.unpack_records import without_tests
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
@@ -137,11 +138,14 @@ def _decoded(
 
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
     """Decodes fields of the texts that a sender has parsed, if only fields are read."""
+    plain, body = function.copy(), f.copied(loop.body)
+    _expect_dicts(form, function, loop)
     uses = _Uses(form, function, "value")
     if not uses.fields or uses.sends or function.kind == "fallback":
+        loop.body = body
         return
     if function.fallback is None:
-        f.add_fallback(form, function)
+        f.add_fallback(form, function, plain)
     number = function.name.rpartition("_")[2]
     objects, can_be_decoded = _decoded(form, function, uses, number, "values.lists[0]")
     form.names.bind("Columns", "shared")
@@ -152,6 +156,24 @@ def _receive(form: Form, function: Function, loop: ast.For) -> None:
     loop.target = ast.Tuple([f.target(name) for name in targets], ast.Store())
     loop.iter = f.expression(f"zip(values.lists[0], {objects}{beside})")
     form.remark(0, _read_of(uses.fields))
+
+
+def _expect_dicts(form: Form, function: Function, loop: ast.For) -> None:
+    """Removes tests whether `value`, which is a dict, is None or has a tag, and other variables for it."""
+    loop.body = without_tests(form, loop.body, {}, {"value": dict})
+    times = f.stores(function.body)
+    parts: dict[str, ast.expr] = {}
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        name = f.variable_set(statement)
+        is_copy = isinstance(statement, ast.Assign) and f.is_load_of(statement.value, "value")
+        if name and is_copy and times[name] == times["value"] == 1:
+            parts[name] = f.name("value")
+            return []
+        return None
+
+    loop.body = f.rewritten(loop.body, rewrite)
+    f.replace_variables(function, parts)
 
 
 def _read_of(fields: Mapping[str, Any]) -> str:
@@ -298,8 +320,9 @@ class _Uses:
         In batch mode the reader gets its keys from the records.
         """
         reader = reader_without_fields(self.form, send.number, JsonOf(), "decide_in_branches")
-        if reader is None or not _loops(reader.function):
+        if reader is None or len(_loops(reader.function)) != 1:
             return
+        _expect_dicts(reader.form, reader.function, *_loops(reader.function))
         theirs = _Uses(reader.form, reader.function, "value")
         asked, key = dict(theirs.fields), None
         if send.key is not None and self.form.program.is_batch:

@@ -55,7 +55,7 @@ def unpack_records(form: Form) -> None:
     for function in form.functions:
         _make_after_tries(form, function)
         known = f.values_set_once(function.body)
-        function.body = _without_tests(form, function.body, known, types_of(function, form))
+        function.body = without_tests(form, function.body, known, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
             if isinstance(statement, f.ForEachResult):
                 if isinstance(statement.iterable, _LISTED):
@@ -134,17 +134,17 @@ def _without_repeats(block: Block) -> Block:
     return done
 
 
-def _without_tests(
+def without_tests(
     form: Form,
     block: Block,
     known: Mapping[str, ast.expr],
     types: dict[str, StaticType | None],
 ) -> Block:
-    """A block without the tests whether records that the function builds are None or have a tag."""
+    """A block without the tests whether records are None or have a tag, of which it is `known` how they are built."""
     done: Block = []
     for statement in block:
         for inner in f.blocks(statement):
-            inner[:] = _without_tests(form, inner, known, types)
+            inner[:] = without_tests(form, inner, known, types)
         made, asks = done[-1] if done else None, notes.asks(statement)
         if asks is not None and isinstance(statement, ast.If) and f.variable_set(made):
             assert isinstance(made, ast.Assign)

@@ -487,6 +487,15 @@ class Latest(KeyedProcessFunction[Any, Any, Any]):
         yield value["user"], total, ctx.timestamp()
 
 
+class First(Latest):
+    """Emits the first dictionary of each key."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if self.seen.value() is None:
+            self.seen.update(1)
+            yield value
+
+
 def by_user(row: Any) -> Any:
     return row["user"]
 
@@ -497,6 +506,10 @@ def time_of(row: Any, _: int) -> int:
 
 def lasting(rows: Any) -> None:
     seen(rows.key_by(by_user).process(Latest()), "kept")
+
+
+def first_rows(rows: Any) -> None:
+    seen(rows.key_by(by_user).process(First()).map(lambda row: row["n"] + 1), "kept")
 
 
 def timed_rows(rows: Any) -> None:
@@ -588,6 +601,7 @@ def json_line(number: int) -> str:
     ("draw", "sent"),
     [
         (lasting, "by fields"),
+        (first_rows, "by fields"),
         (timed_rows, "as JSON"),
         (whole_rows, "as JSON"),
         (without_key, "by fields"),
