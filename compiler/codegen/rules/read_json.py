@@ -37,11 +37,13 @@ A dictionary that is only sent to another task is sent as the fields that the re
 +   keys_0.append(value_1.field_0)
 +   column_0_0.append(value_1.field_1)
 
-A process function may emit the dictionary itself. If the receiver may need more of it, it is sent as its text (runtime/records/columns.py), and the receiver decodes the fields
-that it reads. In batch mode the receiver sorts by key. If no field is the key, the keys are sent beside the texts:
+In batch mode the receiver sorts by key. A key that is no field is sent beside the fields. A process function may emit the
+dictionary itself. If the receiver may need more of it, it is sent as its text (runtime/records/columns.py), and the receiver
+decodes the fields that it reads:
 
+>>> def odd(row): return row["ts"] % 2
 >>> def by_parity(lines):
-...     return lines.map(json.loads).key_by(lambda row: row["user"] % 2).map(lambda row: row["ts"])
+...     return lines.map(json.loads).key_by(odd).filter(odd)
 >>> change("read_json", by_parity, mode="BATCH")
 - if not unchanged_0():
 + if not (unchanged_0() and (objects_1 := read_json_1(values)) is not None):
@@ -49,18 +51,11 @@ that it reads. In batch mode the receiver sorts by key. If no field is the key, 
 -   value_1 = loads_1_too(value)
 -   if value_1.__class__ not in IMMUTABLE:
 -     value_1 = own_copy(value_1)
--   keys_0.append(value_1['user'] % 2)
+-   keys_0.append(value_1['ts'] % 2)
 -   values_0.append(value_1)
 + for value, value_1 in zip(values, objects_1):
 +   column_0_1.append(value_1.field_0 % 2)
 +   column_0_0.append(value)
->>> change("read_json", by_parity, vertex=1, mode="BATCH")
-- for value in values:
--   value_0 = value['ts']
-+ if not (values.__class__ is Columns and (objects_0 := read_json_0(values.lists[0])) is not None):
-+   return fallback_0(values)
-+ for text, value in zip(values.lists[0], objects_0):
-+   value_0 = value.field_0
 
 `Click(**json.loads(text))` reads the fields of a dataclass or named tuple. A text with other fields is malformed here.
 """
@@ -101,6 +96,9 @@ _CHANGE = frozenset(
     }
 )
 """Methods that change a list or a dict."""
+
+_KEY = "...key"
+"""The name of a field with the key of a record. No program reads it, because the record is never built."""
 
 _CONSTANTS = (int, bool, float, str, type(None))
 
@@ -317,7 +315,7 @@ class _Uses:
     def project(self, send: f.Send) -> None:
         """Has only fields sent, if they are enough for the reader. A field has the same default here and there.
 
-        In batch mode the reader gets its keys from the records.
+        In batch mode the reader gets its keys from the records, so a key that is no field is sent as one more field.
         """
         reader = reader_without_fields(self.form, send.number, JsonOf(), "decide_in_branches")
         if reader is None or len(_loops(reader.function)) != 1:
@@ -327,8 +325,6 @@ class _Uses:
         asked, key = dict(theirs.fields), None
         if send.key is not None and self.form.program.is_batch:
             key = _key_asked(send.key, self.parsed)
-            if key is None:
-                return
         if theirs.sends or theirs.has_no_others or not asked or "..." in asked:
             return
         if key is not None:
@@ -356,8 +352,12 @@ class _Uses:
         names = self.projected.get(statement.number)
         if names is None:
             return _as_text(self.form, statement, text)
-        fields = [*map(self.field, names), ast.Constant(...)]
-        statement.value = Display(fields, Shape(dict, (*names, "..."))).expression(self.form)
+        fields = dict(zip(names, map(self.field, names), strict=True))
+        if statement.key is not None and self.form.program.is_batch:
+            is_field = ast.dump(statement.key) in map(ast.dump, fields.values())
+            fields |= {} if is_field else {_KEY: statement.key}
+        fields["..."] = ast.Constant(...)
+        statement.value = Display([*fields.values()], Shape(dict, (*fields,))).expression(self.form)
         return None
 
 

@@ -512,6 +512,11 @@ def first_rows(rows: Any) -> None:
     seen(rows.key_by(by_user).process(First()).map(lambda row: row["n"] + 1), "kept")
 
 
+def by_parity(rows: Any) -> None:
+    keyed = rows.key_by(lambda row: int(row["user"]) % 2)
+    seen(keyed.process(Latest()).map(lambda found: found[1]), "kept")
+
+
 def timed_rows(rows: Any) -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(time_of)
     keyed = rows.assign_timestamps_and_watermarks(strategy).key_by(by_user)
@@ -602,6 +607,7 @@ def json_line(number: int) -> str:
     [
         (lasting, "by fields"),
         (first_rows, "by fields"),
+        (by_parity, "by fields"),
         (timed_rows, "as JSON"),
         (whole_rows, "as JSON"),
         (without_key, "by fields"),
