@@ -413,7 +413,9 @@ def show_notes(error: BaseException) -> None:
         error.args = ("\n".join((str(error), *notes)),)
 
 
-_LEFT_OUT = re.compile(r"(?:(?<=[{ ])'\.\.\.': |(?<=[(\[= ]))Ellipsis(?=[,)\]}])")
+_LEFT_OUT = re.compile(
+    r"(?:(?<=[{ ])(?:'\.\.\.key': .*, )?'\.\.\.': |(?<=[(\[= ]))Ellipsis(?=[,)\]}])"
+)
 _ADDRESS = re.compile(r"(?<=\w) at 0x[0-9a-f]+(?=>)")
 
 
@@ -425,7 +427,7 @@ def short_repr(value: object, limit: int = 80) -> str:
 
     >>> short_repr("abc" * 40, limit=12)
     "'abcabcab..."
-    >>> short_repr((7, ..., "a")), short_repr({"user": 7, "...": ...})
+    >>> short_repr((7, ..., "a")), short_repr({"user": 7, "...key": "a, b", "...": ...})
     ("(7, ..., 'a')", "{'user': 7, ...}")
     """
     try:
