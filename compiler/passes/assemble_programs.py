@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
+from hashlib import sha256
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,7 @@ class _Assembly:
         self.combining = combining_vertices(required(plan.job_graph), self.timestamps)
         self.carrying = carrying_inputs(required(plan.job_graph), self.combining)
         self.keys: dict[int, KeyProgram] = {}
+        self.wirings: dict[str, str] = {}
         self.into: dict[str, list[Exchange]] = {}
         self.out_of: dict[str, list[Exchange]] = {}
         for exchange in self.execution_plan.exchanges:
@@ -224,7 +226,23 @@ class _Assembly:
             auto_watermark_interval_ms=settings.auto_watermark_interval_ms,
             latency_interval_ms=max(0, settings.latency_interval_ms),
             state_backend=self._state_backend(),
+            wiring=self._wiring(placed),
         )
+
+    def _wiring(self, placed: PlacedVertex) -> str:
+        """See VertexProgram. The wirings of all producers are known, because vertices are in the order of execution."""
+        channels = [
+            (
+                exchange.edge.edge.type_number,
+                exchange.edge.partitioner.kind.is_pointwise,
+                required(self.plan.operator_ids)[exchange.edge.edge.source],
+                self.wirings[exchange.edge.source_vertex],
+            )
+            for exchange in self.into.get(placed.vertex.id, [])
+        ]
+        described = repr((placed.vertex.id, placed.parallelism, channels))
+        found = self.wirings[placed.vertex.id] = sha256(described.encode()).hexdigest()[:32]
+        return found
 
     def _carries(self, vertex: JobVertex) -> set[int]:
         """The nodes of a vertex whose input records have timestamps."""

@@ -47,11 +47,12 @@ class OperatorEventTime:
 
 @dataclass(frozen=True, slots=True)
 class TaskEventTime:
-    """The event time of one task: valves by input number, watermarks by input, operators by id."""
+    """The event time of one task: valves by input number, watermarks by input, operators by id; the vertex's wiring."""
 
     valves: dict[int, WatermarkValve]
     input_watermarks: tuple[int, ...]
     operators: dict[str, OperatorEventTime]
+    wiring: str
 
 
 def event_time_snapshot(chain: OperatorChain, valves: InputValves | None) -> bytes:
@@ -74,6 +75,7 @@ def event_time_snapshot(chain: OperatorChain, valves: InputValves | None) -> byt
             )
             for operator in chain.operators
         },
+        wiring=chain.program.wiring,
     )
     return dump_records(event_time)
 
@@ -85,7 +87,7 @@ def event_time_before_input(chain: OperatorChain) -> bytes:
     drop all records as late.
     """
     watermarks = (MIN_WATERMARK,) * len(chain.input_watermarks)
-    return dump_records(TaskEventTime(valves={}, input_watermarks=watermarks, operators={}))
+    return dump_records(TaskEventTime({}, watermarks, operators={}, wiring=""))
 
 
 def restore_event_time(
@@ -93,8 +95,9 @@ def restore_event_time(
 ) -> None:
     """Restores the event time of a task after its operators were opened.
 
-    With the same parallelism, each subtask restores its own event time. Otherwise all subtasks start at the lowest
-    watermarks of all earlier subtasks.
+    Each subtask restores its own event time if the vertex and everything upstream of it are the same as before.
+    Otherwise a channel may come from another task. So all subtasks start at the lowest watermarks of all earlier
+    subtasks, and the tasks upstream emit theirs again.
 
     Args:
         chain: The operators.
@@ -102,10 +105,12 @@ def restore_event_time(
         saved: The event time of all earlier subtasks.
         subtask: The subtask of the task.
     """
-    if len(saved) == chain.program.parallelism:
-        _go_on(chain, valves, pickle.loads(saved[subtask]))
-    elif saved:
-        _begin_together(chain, valves, [pickle.loads(data) for data in saved])
+    found: list[TaskEventTime] = [pickle.loads(data) for data in saved]
+    # Checkpoints of earlier versions have no wiring.
+    if found and all(getattr(item, "wiring", None) == chain.program.wiring for item in found):
+        _go_on(chain, valves, found[subtask])
+    elif found:
+        _begin_together(chain, valves, found)
     for writer, output in zip(chain.writers, chain.program.outputs, strict=True):
         writer.watermark = chain.outputs[output.operator].current_watermark
 
@@ -135,23 +140,16 @@ def emit_restored_watermark(chain: OperatorChain) -> None:
 
 
 def _go_on(chain: OperatorChain, valves: InputValves | None, saved: TaskEventTime) -> None:
-    is_same = valves is None or (
-        _channel_counts(valves.by_input()) == _channel_counts(saved.valves)
-    )
     if valves is not None:
-        if is_same:
-            valves.restore(saved.valves)
-        else:
-            _hold(valves, [saved])
+        valves.restore(saved.valves)
     chain.input_watermarks[:] = saved.input_watermarks
     for operator in chain.operators:
         own = _of(operator, saved)
         if own is not None:
             _restore_watermarks(operator, own.current_watermark, own.output_watermark)
             operator.input_watermarks[:] = own.input_watermarks
-            if is_same:  # new channels are active until they are declared idle
-                operator.idle_inputs = set(own.idle_inputs)
-                operator.output.is_idle = own.output_is_idle
+            operator.idle_inputs = set(own.idle_inputs)
+            operator.output.is_idle = own.output_is_idle
             if own.own is not None:
                 operator.restore_event_time(own.own)
 
@@ -159,11 +157,6 @@ def _go_on(chain: OperatorChain, valves: InputValves | None, saved: TaskEventTim
 def _begin_together(
     chain: OperatorChain, valves: InputValves | None, saved: Sequence[TaskEventTime]
 ) -> None:
-    if valves is not None:
-        _hold(valves, saved)
-    chain.input_watermarks[:] = map(
-        min, zip(*(item.input_watermarks for item in saved), strict=True)
-    )
     for operator in chain.operators:
         found = [own for own in (_of(operator, item) for item in saved) if own is not None]
         if found:
@@ -172,10 +165,14 @@ def _begin_together(
                 min(item.current_watermark for item in found),
                 min(item.output_watermark for item in found),
             )
-            operator.input_watermarks[:] = map(
-                min, zip(*(item.input_watermarks for item in found), strict=True)
-            )
             operator.rescale_event_time([item.own for item in found if item.own is not None])
+    if valves is not None:
+        # The inputs may have changed places. So each one starts at the watermark of the first operator.
+        lowest = chain.head.current_watermark
+        for marks in (chain.input_watermarks, chain.head.input_watermarks):
+            marks[:] = [lowest] * len(marks)
+        for number in valves.by_input():
+            valves.hold(number, lowest)
 
 
 def _of(operator: StreamOperator, saved: TaskEventTime) -> OperatorEventTime | None:
@@ -185,22 +182,11 @@ def _of(operator: StreamOperator, saved: TaskEventTime) -> OperatorEventTime | N
     return saved.operators.get(program.operator_id) if named is None else named
 
 
-def _hold(valves: InputValves, saved: Sequence[TaskEventTime]) -> None:
-    for number in valves.by_input():
-        before = [item.valves[number].watermark for item in saved if number in item.valves]
-        if before:
-            valves.hold(number, min(before))
-
-
 def _restore_watermarks(operator: StreamOperator, current: int, emitted: int) -> None:
     operator.current_watermark = current
     operator.output.current_watermark = emitted
     if operator.context.keyed is not None:
         operator.context.keyed.timers.begin_at(current)
-
-
-def _channel_counts(valves: dict[int, WatermarkValve]) -> dict[int, int]:
-    return {number: valve.channel_count for number, valve in valves.items()}
 
 
 def sources_ahead(job: JobProgram, metrics: JobMetrics) -> dict[str, frozenset[str]]:

@@ -227,7 +227,8 @@ class VertexProgram:
     record for output n), `file_name` shows in tracebacks. Sources send latency markers every
     `latency_interval_ms`, 0 for never. The source of a bounded task need not read on after `most_results` records have
     left the task; None reads all. `remarks` say, by operator, what code generation did and why it
-    could not do more.
+    could not do more. `wiring` is a digest of the vertex, its parallelism, and all vertices upstream of it: if it is
+    the same in two programs, the channels of a task mean the same.
     """
 
     vertex_id: str
@@ -251,6 +252,7 @@ class VertexProgram:
     most_results: int | None = None
     state_backend: StateBackendSpec = field(default_factory=HashMapBackend)
     remarks: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    wiring: str = ""
 
     @property
     def tasks(self) -> range:

@@ -9,6 +9,7 @@ from forms import seen
 from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import (
     AggregateFunction,
+    CoMapFunction,
     KeyedProcessFunction,
     ProcessFunction,
 )
@@ -137,6 +138,14 @@ def test_an_operator_that_restores_state_by_uid_hash_writes_new_base_files(tmp_p
     changed.close()
 
 
+class Either(CoMapFunction[Any, Any, Any]):
+    def map1(self, value: Any) -> Any:
+        return value
+
+    def map2(self, value: Any) -> Any:
+        return value
+
+
 class At(ProcessFunction[Any, Any]):
     def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
         yield value[0], ctx.timer_service().current_watermark()
@@ -220,3 +229,62 @@ def test_windows_are_restored_if_a_function_changes_the_key_of_a_record(tmp_path
     restored = run.restarted()
     assert restored.run(events=[{"user": "ada", "time": 100}]).records("counts") == [2]
     restored.close()
+
+
+@pytest.mark.parametrize("changed", ["ba", "ac", "ca", "cba"])
+@pytest.mark.parametrize("kind", ["union", "connect"])
+def test_no_record_is_late_after_the_inputs_of_an_operator_have_changed(
+    tmp_path: Path, kind: str, changed: str
+) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value[1]
+    )
+    names = "ab"
+
+    def draw(env: Any) -> None:
+        first, second, *more = (given(env, name, strategy) for name in names)
+        if kind == "union":
+            both = first.union(second, *more)
+        else:
+            both = first.connect(second.union(*more)).map(Either()).uid("both")
+        windows = both.key_by(lambda value: value[0]).window(
+            TumblingEventTimeWindows.of(Time.milliseconds(10))
+        )
+        seen(windows.reduce(lambda a, b: (a[0], a[1], a[2] + b[2])).uid("sums"), "sums")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(a=[("k", 0, 1), ("k", 1000, 1)], b=[("k", 5, 1)])
+    names = changed
+    run = run.restarted()
+    assert run.run(a=[("k", 1000, 1)]).records("sums") == []
+    late = {name: [("k", 6, 1), ("k", 500, 1), ("k", 9000, 1)] for name in set(changed) - {"a"}}
+    count = len(late)
+    found = run.run(a=[("k", 9001, 1)], **late)
+    assert [sum for _, _, sum in found.records("sums")] == [2 + count, count, 2]
+    run.close()
+
+
+def test_no_record_is_late_after_a_source_has_another_parallelism(tmp_path: Path) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value[1]
+    )
+    parallelism = 2
+
+    def draw(env: Any) -> None:
+        events = given(env, "events", strategy).set_parallelism(parallelism)
+        passed = events.rescale().map(lambda value: value).uid("passed").set_parallelism(2)
+        windows = passed.key_by(lambda value: value[0]).window(
+            TumblingEventTimeWindows.of(Time.milliseconds(10))
+        )
+        sums = windows.reduce(lambda a, b: (a[0], a[1], a[2] + b[2])).uid("sums")
+        seen(sums.set_parallelism(1), "sums")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(events=[("k", 1000, 1), ("k", 5, 1)])
+    parallelism = 3
+    run = run.restarted()
+    # Now the first subtask reads the split that was behind.
+    run.run(events=[("k", 6, 1), ("k", 1001, 1), ("k", 1001, 1)])
+    ended = run.run(events=[("k", 2000, 1), ("k", 2000, 1), ("k", 2000, 1)])
+    assert [sum for _, _, sum in ended.records("sums")] == [2, 3]
+    run.close()
