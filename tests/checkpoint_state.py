@@ -45,7 +45,7 @@ def state_in(storage: CheckpointStorage, metadata: CheckpointMetadata) -> dict[s
                 (name, clock): sorted(
                     (time, repr(namespace), repr(key_of(key))) for time, namespace, key in queue
                 )
-                for name in timers.service_names()
+                for name, _ in timers.described_services()
                 for clock, queue in enumerate(timers._queues_of(name))
             },
             "operator": (snapshot.operator.lists, snapshot.operator.maps),

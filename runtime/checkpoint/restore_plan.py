@@ -36,7 +36,8 @@ def describe_states(context: OperatorContext) -> tuple[StateDescription, ...]:
     found = list(context.operator_state.described_states())
     if context.keyed is not None:
         found += context.keyed.state.described_states()
-        found += [(name, TIMERS, "") for name in context.keyed.timers.service_names()]
+        services = context.keyed.timers.described_services()
+        found += [(name, TIMERS, type_text) for name, type_text in services]
     return tuple(StateDescription(*described) for described in found)
 
 

@@ -12,13 +12,23 @@ from epoch_runs import EpochRun, given
 from forms import seen
 from state_backends import BACKENDS
 
-from opchain.common import Types
-from opchain.datastream.functions import KeyedProcessFunction
+from opchain.common import Time, Types, WatermarkStrategy
+from opchain.datastream.functions import KeyedProcessFunction, ProcessWindowFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.datastream.window import (
+    CountEvictor,
+    CountTrigger,
+    EventTimeSessionWindows,
+    GlobalWindows,
+    ProcessingTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
 from opchain.runtime.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 LONG: Any = ValueStateDescriptor("held", Types.LONG())
@@ -118,3 +128,68 @@ def test_a_changed_class_of_state_values_is_named_with_its_state(
             match=r"of state 'held' are of the class their_module\.Order, which can't be loaded",
         ):
             run.run(values=[1])
+
+
+class All(ProcessWindowFunction[Any, Any, Any, Any]):
+    """Emits the records of a window."""
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
+        yield list(elements)
+
+
+TEN, SIX = Time.milliseconds(10), Time.milliseconds(6)
+STRATEGY: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda value, _: value
+)
+WINDOWS: dict[str, tuple[str, Any]] = {
+    "tumbling": (
+        "event-time windows",
+        lambda keyed: keyed.window(TumblingEventTimeWindows.of(TEN)),
+    ),
+    "sliding": (
+        "event-time windows",
+        lambda keyed: keyed.window(SlidingEventTimeWindows.of(TEN, SIX)).allowed_lateness(5),
+    ),
+    "sessions": (
+        "event-time windows that merge",
+        lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(TEN)),
+    ),
+    "by the clock": (
+        "processing-time windows",
+        lambda keyed: keyed.window(TumblingProcessingTimeWindows.of(TEN)),
+    ),
+    "sessions by the clock": (
+        "processing-time windows that merge",
+        lambda keyed: keyed.window(ProcessingTimeSessionWindows.with_gap(TEN)),
+    ),
+    "count": ("count windows", lambda keyed: keyed.count_window(3)),
+    "global": (
+        "global windows",
+        lambda keyed: keyed.window(GlobalWindows.create()).trigger(CountTrigger.of(3)),
+    ),
+    "evicted": (
+        "event-time windows with an evictor",
+        lambda keyed: keyed.window(TumblingEventTimeWindows.of(TEN)).evictor(CountEvictor.of(2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("now", WINDOWS)
+@pytest.mark.parametrize("before", WINDOWS)
+def test_windows_of_another_kind_are_refused(tmp_path: Path, before: str, now: str) -> None:
+    name = before
+
+    def draw(env: Any) -> None:
+        keyed = given(env, "times", STRATEGY).key_by(lambda _: "k")
+        seen(WINDOWS[name][1](keyed).process(All()).uid("all"), "all")
+
+    with closing(EpochRun(draw, tmp_path)) as run:
+        run.run(times=[1])
+    name = now
+    with closing(run.restarted()) as changed:
+        old, new = WINDOWS[before][0], WINDOWS[now][0]
+        if old == new:
+            changed.run(times=[2])
+            return
+        with pytest.raises(StateError, match=f"was saved with type {old} and has {new}; "):
+            changed.run(times=[2])

@@ -29,6 +29,7 @@ from opchain.runtime.operators.windows.window_state import (
     BufferedContents,
     contents_of,
     declare_contents,
+    described_windows,
 )
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.state_table import newest
@@ -365,7 +366,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         """Opens the functions, and divides restored windows into those that have fired and those that have not."""
         super().open()
         declare_contents(self)
-        self._timers = self.context.timers.service(TIMERS, self)
+        self._timers = self.context.timers.service(TIMERS, self, described_windows(self.spec))
         pending: dict[Any, dict[Any, None]] = {}
         for time, window, key in self._take_timers():
             if time == window.max_timestamp():

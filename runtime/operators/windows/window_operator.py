@@ -20,6 +20,7 @@ from opchain.runtime.operators.windows.evaluation import (
 from opchain.runtime.operators.windows.window_state import (
     CONTENTS,
     TIMERS,
+    described_windows,
     window_state_of,
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -242,7 +243,7 @@ class WindowOperator(KeyedWindowOperator):
         """Opens the functions and the timer service."""
         super().open()
         self.contents.open(self)
-        self.timers = self.context.timers.service(TIMERS, self)
+        self.timers = self.context.timers.service(TIMERS, self, described_windows(self.spec))
         self.trigger = TriggerContext(
             self.spec.trigger, self.timers, self.backend, self.context.metrics
         )

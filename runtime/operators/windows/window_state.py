@@ -18,7 +18,9 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
 )
 from opchain.runtime.operators.windows.evaluation import EvictorContext
+from opchain.runtime.windows.assigners import MergingWindowAssigner
 from opchain.runtime.windows.evictors import TimestampedValue
+from opchain.runtime.windows.global_windows import CountWindowAssigner, GlobalWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, MutableMapping, Sequence
@@ -161,6 +163,23 @@ CONTENTS = "window-contents"
 
 TIMERS = "window-timers"
 """The name of the timer service, as in Flink."""
+
+
+def described_windows(spec: WindowSpec) -> str:
+    """The kind of the windows. Contents and timers of another kind would never fire, or not be understood.
+
+    Flink restores them, and drops them when their timers are due.
+    """
+    assigner = spec.assigner
+    if isinstance(assigner, GlobalWindows):
+        kind = "global windows"
+    elif isinstance(assigner, CountWindowAssigner):
+        kind = "count windows"
+    else:
+        clock = "event-time" if assigner.is_event_time() else "processing-time"
+        merge = isinstance(assigner, MergingWindowAssigner)
+        kind = f"{clock} windows that merge" if merge else f"{clock} windows"
+    return kind if spec.evictor is None else f"{kind} with an evictor"
 
 
 class WindowState:

@@ -66,14 +66,19 @@ class TimerServices:
         self._kind = BatchTimerService if is_batch else InternalTimerService
         self._where = where
         self._services: dict[str, InternalTimerService] = {}
+        self._types: dict[str, str] = {}
         self._queues: dict[str, tuple[KeyedTimers, KeyedTimers]] = {}
         self._made_router: KeyRouter | None = None
         # The number of the next changes is 0 if they would be incomplete.
         self._tracks_changes = False
         self._next_number = 0
 
-    def service(self, name: str, target: Triggerable) -> InternalTimerService:
-        """The service of a name. It is created on first use, with the restored timers."""
+    def service(self, name: str, target: Triggerable, type_text: str = "") -> InternalTimerService:
+        """The service of a name. It is created on first use, with the restored timers.
+
+        Timers that were saved with another `type_text` are refused; empty: any timers are accepted.
+        """
+        self._types[name] = type_text
         service = self._services.get(name)
         if service is None:
             service = self._services[name] = self._kind(
@@ -109,9 +114,9 @@ class TimerServices:
         """The number of processing-time timers in all services."""
         return sum(len(processing_timers) for _, processing_timers in self._queues.values())
 
-    def service_names(self) -> list[str]:
-        """The names of all services, including restored ones that were not requested yet."""
-        return list(self._queues)
+    def described_services(self) -> list[tuple[str, str]]:
+        """The names and types of all services. The type of a restored one that was not requested yet is empty."""
+        return [(name, self._types.get(name, "")) for name in self._queues]
 
     def snapshot(self) -> dict[int, bytes]:
         """All timers by key group. Key groups without timers are left out.
