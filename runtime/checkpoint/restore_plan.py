@@ -181,7 +181,9 @@ def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperat
         restored,
         new=tuple(operator for operator in operators if id(operator) not in found),
         dropped=tuple(old for old_id, old in stored.items() if old_id not in taken),
-        refused=tuple(problem for operator, old in restored for problem in _refusals(operator, old))
+        refused=tuple(
+            problem for operator, old in restored for problem in _refusals(operator, old, metadata)
+        )
         + matched.refused,
         reread=matched.reread,
     )
@@ -230,7 +232,9 @@ def program_operator(
     )
 
 
-def _refusals(operator: ProgramOperator, stored: OperatorMetadata) -> Iterable[str]:
+def _refusals(
+    operator: ProgramOperator, stored: OperatorMetadata, metadata: CheckpointMetadata
+) -> Iterable[str]:
     groups = stored.max_parallelism
     if stored.is_keyed and operator.max_parallelism not in (None, groups):
         yield (
@@ -242,14 +246,26 @@ def _refusals(operator: ProgramOperator, stored: OperatorMetadata) -> Iterable[s
             f"keyed state of {operator.label} is stored in {groups} key groups, too few for the "
             f"{operator.parallelism} tasks that it now has: set_parallelism({groups}) or less"
         )
-    if stored.key_types and operator.key_types and stored.key_types != operator.key_types:
-        was, now = (", ".join(dict.fromkeys(of.key_types)) for of in (stored, operator))
+    was, now = (", ".join(dict.fromkeys(of.key_types)) for of in (stored, operator))
+    if was and not now and _has_keyed_state(stored, metadata):
+        yield (
+            f"keyed state of {operator.label} can't be restored, because it is not keyed now: call key_by() before it, "
+            "or give the operator another uid to start with empty state"
+        )
+    elif was and now and set(stored.key_types) != set(operator.key_types):
         yield (
             f"keyed state of {operator.label} was saved with keys of type {was}, and its keys now have type {now}: "
             "declare the old type as key_type of key_by(), or give the operator another uid to start with empty state"
         )
     for problem in changed_states(stored.states, operator.states):
         yield f"{operator.label}: {problem}"
+
+
+def _has_keyed_state(stored: OperatorMetadata, metadata: CheckpointMetadata) -> bool:
+    return any(
+        stored.operator_id in state.operators and state.key_groups is not None
+        for state in metadata.tasks_of(stored)
+    )
 
 
 def _described(stored: OperatorMetadata) -> str:

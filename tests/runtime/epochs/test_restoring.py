@@ -10,6 +10,7 @@ from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import (
     AggregateFunction,
     CoMapFunction,
+    KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessFunction,
 )
@@ -38,6 +39,13 @@ class Remember(KeyedProcessFunction[str, str, Any]):
 
 class RememberNumber(Remember):
     descriptor = ValueStateDescriptor("last", Types.LONG())
+
+
+class RememberBoth(Remember, KeyedCoProcessFunction):
+    def process_element1(self, value: str, ctx: Any) -> Iterator[Any]:
+        return self.process_element(value, ctx)
+
+    process_element2 = process_element1
 
 
 class RememberList(Remember):
@@ -106,6 +114,32 @@ def test_a_state_with_a_changed_type_is_refused(tmp_path: Path, function: Any, t
     run.draw = remembering(function)
     with pytest.raises(StateError, match=told):
         run.restarted().run(words=["a"])
+
+
+def test_an_operator_may_get_a_second_input(tmp_path: Path) -> None:
+    run = EpochRun(remembering(Remember), tmp_path)
+    run.run(words=["a"])
+
+    def draw(env: Any) -> None:
+        words, more = (given(env, name).key_by(lambda word: word) for name in ("words", "more"))
+        seen(words.connect(more).process(RememberBoth()).uid("remember"), "last")
+
+    run.draw = draw
+    changed = run.restarted()
+    assert changed.latest is not None
+    match_state(changed.latest, changed.job)
+    assert changed.run(words=["a"], more=["b", "b"]).records("last") == ["a", None, "b"]
+    changed.close()
+
+
+def test_keyed_state_is_refused_by_an_operator_without_a_key(tmp_path: Path) -> None:
+    run = EpochRun(remembering(Remember), tmp_path)
+    run.run(words=["a"])
+    run.draw = lambda env: seen(given(env, "words").map(Numbered()).uid("remember"), "last")
+    changed = run.restarted()
+    assert changed.latest is not None
+    with pytest.raises(CheckpointError, match=r"not keyed now: call key_by\(\) before it"):
+        match_state(changed.latest, changed.job)
 
 
 def test_a_changed_number_of_key_groups_is_refused(tmp_path: Path) -> None:
@@ -260,7 +294,7 @@ def test_no_record_is_late_after_the_inputs_of_an_operator_have_changed(
     late = {name: [("k", 6, 1), ("k", 500, 1), ("k", 9000, 1)] for name in set(changed) - {"a"}}
     count = len(late)
     found = run.run(a=[("k", 9001, 1)], **late)
-    assert [sum for _, _, sum in found.records("sums")] == [2 + count, count, 2]
+    assert [number for _, _, number in found.records("sums")] == [2 + count, count, 2]
     run.close()
 
 
@@ -286,5 +320,5 @@ def test_no_record_is_late_after_a_source_has_another_parallelism(tmp_path: Path
     # Now the first subtask reads the split that was behind.
     run.run(events=[("k", 6, 1), ("k", 1001, 1), ("k", 1001, 1)])
     ended = run.run(events=[("k", 2000, 1), ("k", 2000, 1), ("k", 2000, 1)])
-    assert [sum for _, _, sum in ended.records("sums")] == [2, 3]
+    assert [number for _, _, number in ended.records("sums")] == [2, 3]
     run.close()
