@@ -21,7 +21,7 @@ The environment must do this:
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from opchain.compiler.graph.transformation import CallSite, user_call_site
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from opchain.compiler.graph.plan import Plan, Program
+    from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.job.run import JobRun
     from opchain.runtime.types.type_variables import T
@@ -51,6 +52,10 @@ class Environment(Protocol):
 
     def get_configuration(self) -> Configuration:
         """The settings, which can be changed."""
+
+    @property
+    def executed_in_parts(self) -> set[Transformation]:
+        """The transformations that ran as a part of the program, such as an INSERT, and what is upstream of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +81,18 @@ class Capture:
 
     def never_executed(self) -> list[CapturedJob]:
         """The transformations that were not executed, including those after the last `execute()`."""
-        programs = ((env.program(), call_site) for env, call_site in self.environments)
-        return [
-            CapturedJob(program, "nothing", call_site)
-            for program, call_site in programs
-            if program.transformations
-        ]
+        left = []
+        for environment, call_site in self.environments:
+            program = environment.program()
+            transformations = tuple(
+                each
+                for each in program.transformations
+                if each not in environment.executed_in_parts
+            )
+            if transformations:
+                program = replace(program, transformations=transformations)
+                left.append(CapturedJob(program, "nothing", call_site))
+        return left
 
 
 # A module variable and not a ContextVar: a program may execute its job from a thread of its own,

@@ -134,6 +134,7 @@ class StreamExecutionEnvironment(NotCapturable, OldEnvironmentCalls):
         self.caches: list[CachedRecords] = []
         self._last_id = 0
         self._has_run = False
+        self.executed_in_parts: set[Transformation] = set()
         self._collecting: list[CloseableIterator[Any]] = []
         self._epoch_listeners: list[EpochListener] = []
         if configuration is not None:
@@ -817,7 +818,9 @@ class StreamExecutionEnvironment(NotCapturable, OldEnvironmentCalls):
         rest, part = self._transformations[:first], self._transformations[first:]
         self._transformations[:] = part
         try:
-            return self._submitted(job_name, "execute_sql")
+            client = self._submitted(job_name, "execute_sql")
+            self.executed_in_parts.update(upstream_of(*part))
+            return client
         finally:
             self._transformations[:] = rest
 

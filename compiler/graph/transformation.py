@@ -159,9 +159,9 @@ class Transformation:
         return f"'{self.name}' ({self.call_site})"
 
 
-def upstream_of(end: Transformation) -> list[Transformation]:
-    """A transformation, and all transformations upstream of it."""
-    found, waiting = {end: None}, [end]
+def upstream_of(*ends: Transformation) -> list[Transformation]:
+    """The transformations, and all transformations upstream of them."""
+    found, waiting = dict.fromkeys(ends), list(ends)
     while waiting:
         new = dict.fromkeys(each for each in waiting.pop().inputs if each not in found)
         found |= new

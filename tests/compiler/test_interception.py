@@ -32,6 +32,7 @@ def program(name: str, operators: int = 1) -> Program:
 class Environment:
     def __init__(self, registered: Program) -> None:
         self.registered = registered
+        self.executed_in_parts: set[Transformation] = set()
         environment_made(self)
 
     def program(self) -> Program:

@@ -243,6 +243,26 @@ def test_run_notes_operators_that_were_never_executed(write: Any, run: Any) -> N
     assert run("run", "clicks.py").stderr == ""
 
 
+INSERTS_A_STREAM = """
+from opchain.common import Types
+from opchain.table import StreamTableEnvironment
+tables = StreamTableEnvironment.create(env)
+tables.execute_sql("CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'print')")
+stream = env.from_collection([1, 2], Types.LONG()).map(lambda n: n + 1, Types.LONG())
+tables.from_data_stream(stream).execute_insert("numbers").wait()
+"""
+
+
+def test_run_notes_no_operators_that_an_insert_has_executed(write: Any, run: Any) -> None:
+    write(HEAD + INSERTS_A_STREAM)
+    done = run("run", "clicks.py", "--local", "--quiet")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "+I[2]\n+I[3]\n", "")
+    assert "more operators" not in run("plan", "clicks.py").stderr
+    write(HEAD + INSERTS_A_STREAM + "stream.print()\n")
+    assert "ended without env.execute()" in run("run", "clicks.py", "--local").stderr
+    assert "clicks.py adds 1 more operator" in run("plan", "clicks.py").stderr
+
+
 def test_imports_of_pyflink_have_a_hint(write: Any, run: Any) -> None:
     write("raise ModuleNotFoundError(\"No module named 'pyflink'\", name='pyflink')\n")
     done = run("run", "clicks.py")
