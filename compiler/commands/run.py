@@ -40,6 +40,7 @@ from opchain.compiler.command_line.program_command import (
     takes_settings,
 )
 from opchain.compiler.command_line.program_file import as_main_program, run_as_main, whole_program
+from opchain.compiler.graph.transformation import OperatorTransformation
 from opchain.compiler.interception import (
     Capture,
     StartedJob,
@@ -59,6 +60,7 @@ from opchain.runtime.errors import (
     StreamError,
 )
 from opchain.runtime.job.client import JobStatus
+from opchain.runtime.program.operator_specs import CollectSinkSpec
 from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 
 if TYPE_CHECKING:
@@ -296,7 +298,8 @@ def run(
 
     A terminal shows the progress of the job. Without a terminal, standard error gets a line when a job begins, for each
     stage, and every 10 s. At the end standard error shows the metrics of each finished job. Ctrl-C cancels the job. An
-    unbounded job finishes its epoch first; a second Ctrl-C aborts the epoch.
+    unbounded job finishes its epoch first; a second Ctrl-C aborts the epoch. Jobs that FILE starts but does not await,
+    such as by execute_async(), run to their end.
 
     Columns: tasks (parallelism), in and out (records of the last epoch), in so far (records of the run),
     busy (share of time at work), skew (records of the busiest subtask over the mean, 1 is even),
@@ -332,7 +335,13 @@ def run(
     ):
         try:
             with nullcontext() if quiet else showing_progress(jobs):
-                run_as_main(path)
+                try:
+                    run_as_main(path)
+                except SystemExit as end:
+                    if end.code in (None, 0):
+                        _await_background_jobs(jobs)
+                    raise
+                _await_background_jobs(jobs)
         except StreamError as error:
             is_refused = isinstance(error, _REFUSALS) and not isinstance(error, _MAY_PASS)
             has_run = not is_refused or any(map(has_failed, jobs))
@@ -347,6 +356,20 @@ def run(
                 show_finished(jobs)
             if watches is not None and page is not None:
                 write_pages(watches.all(), page)
+
+
+def _await_background_jobs(jobs: Sequence[StartedJob]) -> None:
+    """Waits for jobs that the program has started but not awaited. On a cluster of Flink they would outlive it, too.
+
+    The program alone reads the records of a job that collects them, so it has read the records that it needs.
+    """
+    for job in jobs:
+        collects = any(
+            isinstance(each, OperatorTransformation) and isinstance(each.spec, CollectSinkSpec)
+            for each in job.plan.program.transformations
+        )
+        if not (job.run.is_awaited or collects or _was_cancelled(job)):
+            job.run.get_job_execution_result().result()
 
 
 def _show_error(

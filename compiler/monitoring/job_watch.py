@@ -260,7 +260,7 @@ class JobWatch:
     def _error(self, status: JobStatus) -> BaseException | None:
         if status is not JobStatus.FAILED:
             return None
-        return self.job.run.get_job_execution_result().exception()
+        return self.job.run.failure
 
     def _exceptions(self, status: JobStatus) -> list[dict[str, Any]]:
         restarts = self.job.run.restarts

@@ -222,6 +222,7 @@ class JobRun(JobClient):
         self.last_status: JobStatus | None = None
         self._transition = threading.Lock()
         self.last_metrics: JobMetrics | None = None
+        self.is_awaited = False  # whether the program has asked for the result
 
     def start(self) -> JobRun:
         """Runs the job in its own thread."""
@@ -352,7 +353,13 @@ class JobRun(JobClient):
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """The result, or the job's error."""
+        self.is_awaited = True
         return self._result
+
+    @property
+    def failure(self) -> BaseException | None:
+        """The error of a job that has ended; None if it has succeeded."""
+        return self._result.exception()
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """The metrics of the job; empty before it has ended."""
@@ -391,6 +398,7 @@ class JobRun(JobClient):
         For a bounded job, the call waits for its end. The records of an unbounded job arrive while it runs. If the job
         fails, the iterator raises its error after the last record.
         """
+        self.is_awaited = True
         if self._records is None:
             return self._outcome.result().collected(sink_uid)
         return self._while_running(self._records.read(sink_uid))

@@ -2,6 +2,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 HEAD = """\
 import sys
 from opchain import StreamExecutionEnvironment
@@ -132,6 +134,50 @@ def test_run_shows_no_traceback_for_a_cancelled_job(write: Any, run: Any) -> Non
     assert done.exit_code == 1
     assert "note: cancelled by a command, a page or a client: 'endless'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+IN_THE_BACKGROUND = """
+import time
+slow = env.from_sequence(1, 3).map(lambda n: (time.sleep(0.1), 6 // (n - {zero}))[1])
+slow.print()
+env.execute_async("background")
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit()", "sys.exit(0)"])
+def test_run_waits_for_jobs_that_the_program_has_not_awaited(
+    write: Any, run: Any, end: str
+) -> None:
+    write(HEAD + IN_THE_BACKGROUND.format(zero=0, end=end))
+    done = run("run", "clicks.py", "--local", "--quiet")
+    assert (done.exit_code, done.stdout.split()) == (0, ["6", "3", "2"])
+
+
+def test_run_fails_if_a_job_fails_that_the_program_has_not_awaited(write: Any, run: Any) -> None:
+    write(HEAD + IN_THE_BACKGROUND.format(zero=2, end=""))
+    done = run("run", "clicks.py", "--local", "--quiet")
+    assert done.exit_code == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_run_does_not_wait_for_records_that_the_program_does_not_read(write: Any, run: Any) -> None:
+    write(
+        HEAD
+        + CANCELLED.partition("env.from_source")[0]
+        + "numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), 'numbers')\n"
+        + "print(next(iter(numbers.execute_and_collect())))\n"
+    )
+    done = run("run", "clicks.py", "--local", "--quiet")
+    assert (done.exit_code, done.stdout) == (0, "0\n")
+
+
+def test_run_waits_for_no_job_whose_failure_the_program_has_handled(write: Any, run: Any) -> None:
+    handled = "try:\n    client.get_job_execution_result().result()\nexcept ZeroDivisionError:\n    print('handled')"
+    text = IN_THE_BACKGROUND.format(zero=2, end=handled)
+    write(HEAD + text.replace("env.execute_async", "client = env.execute_async"))
+    done = run("run", "clicks.py", "--local", "--quiet")
+    assert (done.exit_code, done.stdout.split()[-1]) == (0, "handled")
 
 
 TWO_JOBS = """
