@@ -92,6 +92,10 @@ OLD_NAMES = {
             ("RocksDBStateBackend", "PyFlink 2 has EmbeddedRocksDBStateBackend"),
         )
     },
+    "common.serialization.SimpleStringEncoder": (
+        "runtime.types.serialization.SimpleStringEncoder",
+        "call Encoder.simple_string_encoder()",
+    ),
     **{
         f"common.serialization.{name}": (
             f"datastream.formats.{folder}.{name}",
