@@ -100,7 +100,7 @@ _EACH_RECORD = frozenset(
             "get_key",
         ),
         *("add", "process_element", "process_element1", "process_element2", "extract_timestamp"),
-        *("partition", "join", "apply", "process"),
+        *("partition", "join", "apply", "process", "async_invoke"),
     }
 )
 """Methods that every job with records calls. Others, such as `on_timer` and `merge`, may never be called."""

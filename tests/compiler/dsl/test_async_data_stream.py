@@ -125,6 +125,19 @@ def test_a_wrong_argument_is_refused_at_the_call(
         AsyncDataStream.unordered_wait(numbers, *arguments)
 
 
+class WithResultFuture(AsyncFunction[int, int]):
+    """Has the parameters of Flink's Java API."""
+
+    async def async_invoke(self, value: int, result_future: Any) -> Any:  # type: ignore[override]
+        result_future.complete([value])
+
+
+def test_an_async_function_with_other_parameters_is_refused(numbers: DataStream[int]) -> None:
+    message = r"can't be called with \(value\): missing a required argument: 'result_future'"
+    with pytest.raises(TypeError, match=message):
+        AsyncDataStream.ordered_wait(numbers, WithResultFuture(), 1)
+
+
 def test_async_data_stream_refuses_objects_that_are_not_streams() -> None:
     with pytest.raises(TypeError, match=r"the stream is .* it must be a DataStream"):
         AsyncDataStream.ordered_wait([1, 2], Lookup(), 1)  # type: ignore[arg-type]
