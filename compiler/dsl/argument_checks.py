@@ -26,6 +26,9 @@ from opchain.runtime.functions.callables import (
     parameters_problem,
 )
 from opchain.runtime.functions.function import Function
+from opchain.runtime.functions.sink import Sink
+from opchain.runtime.functions.source import Source
+from opchain.runtime.functions.source_sink_functions import SinkFunction, SourceFunction
 from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 
@@ -39,6 +42,14 @@ if TYPE_CHECKING:
 def at_call(call: str) -> str:
     """The call as messages name it, with the user's line: `map() (clicks.py:14)`."""
     return f"{call}() ({user_call_site()})"
+
+
+_CALLS_THAT_TAKE = {
+    "add_sink": SinkFunction,
+    "add_source": SourceFunction,
+    "from_source": Source,
+    "sink_to": Sink,
+}
 
 
 def checked_function(
@@ -69,6 +80,12 @@ def checked_function(
         message += ": write a subclass, a function is not enough"
     elif hasattr(function, "build"):
         message += ": call build() first"
+    else:
+        message += "".join(
+            f"; pass it to {other}()"
+            for other, kind in _CALLS_THAT_TAKE.items()
+            if isinstance(function, kind)
+        )
     raise TypeError(message)
 
 

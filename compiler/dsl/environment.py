@@ -673,7 +673,8 @@ class StreamExecutionEnvironment(NotCapturable, OldEnvironmentCalls):
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_j_"):
                 instead = (
-                    "get_configuration() has all settings, and socket_text_stream() reads a socket"
+                    "get_configuration() has all settings, configure() changes them, and socket_text_stream() reads "
+                    "a socket"
                 )
                 raise no_java_attribute(self, name, instead)
             raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")

@@ -207,6 +207,10 @@ def _hint(error: BaseException, site: _Site, vertex: VertexProgram) -> str | Non
         error
     ):
         return "to emit to a side output, yield (tag, value)"
+    if isinstance(error, AttributeError) and error.name == "get_runtime_context":
+        return (
+            "open(self, runtime_context) gets the RuntimeContext; the function has no method for it"
+        )
     kind = site.operator.spec.kind.replace("_", " ")
     is_looped_over = isinstance(error, TypeError) and "object is not iterable" in str(error)
     if not is_looped_over or site.output is not None or kind not in _GIVE_ITERABLES:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from opchain.common.serialization import Encoder
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, checked_stream
 from opchain.datastream import (
     CoMapFunction,
@@ -15,8 +16,10 @@ from opchain.datastream import (
     ProcessFunction,
     StreamExecutionEnvironment,
 )
-from opchain.datastream.connectors.base import Source
-from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.datastream.connectors.base import Sink, Source
+from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
+from opchain.datastream.connectors.number_seq import NumberSequenceSource
+from opchain.datastream.functions import SinkFunction, SourceFunction
 from opchain.runtime.errors import GraphError
 
 LINES = StreamFormat.text_line_format()
@@ -44,6 +47,25 @@ def test_checked_function_accepts_an_object_of_the_class() -> None:
 
 def test_checked_function_accepts_a_callable_if_callables_are_allowed() -> None:
     assert checked_function(abs, MapFunction, "map", callables=True) is abs
+
+
+class Collecting(SinkFunction[Any]):
+    def invoke(self, value: Any, context: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("argument", "kind", "call", "other"),
+    [
+        (FileSink.for_row_format("out", Encoder.simple_string_encoder()).build(), SinkFunction, "add_sink", "sink_to"),
+        (Collecting(), Sink, "sink_to", "add_sink"),
+        (NumberSequenceSource(1, 2), SourceFunction, "add_source", "from_source"),
+    ],
+)  # fmt: skip
+def test_a_sink_or_source_of_the_other_kind_has_its_own_call(
+    argument: Any, kind: type, call: str, other: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"it takes a {kind.__name__}; pass it to {other}\(\)"):
+        checked_function(argument, kind, call)
 
 
 class WithoutContext(ProcessFunction[Any, Any]):

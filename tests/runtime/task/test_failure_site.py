@@ -439,6 +439,24 @@ def test_an_error_outside_of_any_operator_names_the_task() -> None:
     assert note == "in task Source: numbers -> Sink: Print to Std. Out (1/1)#0"
 
 
+class OpensAsInJava(ProcessFunction[Any, Any]):
+    """Calls a method of Flink's Java API."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.get_runtime_context().get_state(None)  # type: ignore[attr-defined]
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_runtime_context_asked_for_as_in_java_has_a_hint(form: str) -> None:
+    def draw(env: Any) -> None:
+        env.from_collection([1]).process(OpensAsInJava()).print()
+
+    assert "open(self, runtime_context) gets the RuntimeContext" in notes_of(failure_of(draw, form))
+
+
 class OutputsAsInJava(ProcessFunction[Any, Any]):
     """Calls a method of Flink's Java API."""
 
