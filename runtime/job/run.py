@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import queue
 import signal
@@ -10,6 +11,7 @@ import time
 import uuid
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from opchain.runtime.errors import UnsupportedFeatureError, shorten_notebook_tracebacks, show_notes
 from opchain.runtime.job.client import (
@@ -44,6 +46,21 @@ NO_LIMIT = 0
 
 _LOOK_EVERY_S = 0.1
 """How often the waiting thread checks for Ctrl-C and the end of the job, in seconds."""
+
+
+_started: WeakSet[JobRun] = WeakSet()
+
+
+@atexit.register
+def _warn_of_running_jobs() -> None:
+    """Names the jobs that end because the program ends, and that the program has not awaited."""
+    for run in list(_started):
+        if not (run.is_awaited or run._ended.is_set()):  # noqa: SLF001 - its own part
+            _LOG.warning(
+                "job '%s' was still running when the program ended, and was aborted: wait for it with "
+                "get_job_execution_result().result(), or start the program with 'opchain run'",
+                run._name,  # noqa: SLF001
+            )
 
 
 class CollectedRecords:
@@ -226,6 +243,7 @@ class JobRun(JobClient):
 
     def start(self) -> JobRun:
         """Runs the job in its own thread."""
+        _started.add(self)
         threading.Thread(target=self._run_to_the_end, name=f"job {self._id}", daemon=True).start()
         return self
 

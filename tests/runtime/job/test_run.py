@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from own_process import run_program
 
 from opchain.runtime.errors import UnsupportedFeatureError, add_note
 from opchain.runtime.job.client import JobStatus
@@ -229,3 +230,35 @@ def test_jobs_log_warnings_only_unless_the_logger_was_configured(before: int, af
         assert logger.level == after
     finally:
         logger.setLevel(found)
+
+
+UNAWAITED = """
+from opchain import Configuration, StreamExecutionEnvironment
+from opchain.common import WatermarkStrategy
+from opchain.runtime.functions.source import Source
+
+class Endless(Source):
+    def splits(self, parallelism):
+        return [[0]]
+
+    def read(self, split, batch_size):
+        while True:
+            yield [1]
+
+configuration = Configuration()
+configuration.set_string("execution.target", "local")
+env = StreamExecutionEnvironment.get_execution_environment(configuration)
+stream = env.from_source(Endless(), WatermarkStrategy.no_watermarks(), "ones")
+stream.filter(lambda one: one > 1).print()
+client = env.execute_async("ones")
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "is_warned"),
+    [("", True), ("client.cancel().result()", False), ("client.get_job_execution_result()", False)],
+)
+def test_a_program_that_ends_before_its_job_gets_a_warning(more: str, *, is_warned: bool) -> None:
+    done = run_program("-c", UNAWAITED + more)
+    assert done.exit_code == 0
+    assert ("job 'ones' was still running when the program ended" in done.err) is is_warned
