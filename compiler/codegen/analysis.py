@@ -26,7 +26,6 @@ from opchain.compiler.codegen.static_types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
 
     Types = dict[str, StaticType | None]
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _PASSES = 4
 
 
-def types_of(function: Function, form: Form) -> Types:
+def types_of(function: f.Function, form: f.Form) -> Types:
     """The type of each variable whose values all have the same exact type."""
     given = dict(function.types)
     for name, value in form.constants.items():
@@ -43,7 +42,7 @@ def types_of(function: Function, form: Form) -> Types:
     return _types_in(function.body, given)
 
 
-def _types_in(block: list[ast.stmt], given: Types) -> Types:
+def _types_in(block: f.Lines, given: Types) -> Types:
     """The types of variables after a block, given some types before it."""
     settings = list(_settings(block))
     changeable = cache(lambda: _may_be_changed(block))  # few blocks have lists
@@ -66,7 +65,7 @@ def _types_in(block: list[ast.stmt], given: Types) -> Types:
     return given
 
 
-def _may_be_changed(block: list[ast.stmt]) -> set[str]:
+def _may_be_changed(block: f.Lines) -> set[str]:
     """The variables whose lists may be changed, because code does more with them than read their items."""
     read: Counter[str] = Counter()
     for node in f.nodes(block):
@@ -93,7 +92,7 @@ def _looked_at(node: ast.AST) -> ast.Name | None:
     return whole if isinstance(whole, ast.Name) else None
 
 
-def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
+def _settings(block: f.Lines) -> Iterator[Setting]:
     for statement in f.all_statements(block):
         yield from _settings_of(statement)
         for handler in getattr(statement, "handlers", ()):
@@ -198,12 +197,12 @@ def only_reads(node: ast.expr) -> bool:
     return True
 
 
-def fresh_of(function: Function, types: Types) -> set[str]:
+def fresh_of(function: f.Function, types: Types) -> set[str]:
     """The variables whose values need no copy: those of `owned_of`, and the records that arrive."""
     return owned_of(function, types) | function.fresh
 
 
-def owned_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
+def owned_of(function: f.Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
     """The variables whose values are immutable, or to which no other code has a reference, as far as it changes them."""
     setting: dict[str, list[ast.expr | None]] = {}
     for statement in f.all_statements(function.body):
@@ -273,7 +272,7 @@ def only_reads_or_fresh(node: ast.expr) -> bool:
     return only_reads(node)
 
 
-def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a statement
+def escaping_of(function: f.Function) -> set[str]:  # noqa: C901 - one branch a statement
     """The variables that are stored, or passed to code that may keep a reference."""
     found: set[str] = set()
     for statement in f.all_statements(function.body):
@@ -310,7 +309,7 @@ def changes_object(statement: ast.stmt) -> bool:
     return any(_changed_in(part) for part in f.own_expressions(statement))
 
 
-def _held_twice(function: Function, types: Types) -> set[str]:
+def _held_twice(function: f.Function, types: Types) -> set[str]:
     """The variables whose object is also part of another variable's: one may be emitted, and then changed or emitted."""
     found: set[str] = set()
     uses = cache(lambda: uses_of(function.body))  # few functions have such variables
@@ -346,7 +345,7 @@ def _type_of_part(part: Part, types: Types) -> StaticType | None:
     return None
 
 
-def uses_of(block: list[ast.stmt]) -> Counter[Part]:
+def uses_of(block: f.Lines) -> Counter[Part]:
     """How often the object of each variable is passed on or changed, at most, on one path through a block."""
     total: Counter[Part] = Counter()
     for statement in block:

@@ -85,7 +85,7 @@ class _Reduce:
             for place, element in enumerate(display.elements)
         )
 
-    def _change_fields(self, changes: list[ast.stmt]) -> bool:
+    def _change_fields(self, changes: f.Lines) -> bool:
         """Whether statements such as `a[1] += b[1]` change different fields, each associatively, or the record once."""
         changed: list[ast.expr] = []
         for change in changes:
@@ -193,7 +193,7 @@ def _key(target: ast.expr) -> int | str | None:
     return None
 
 
-def _returned(body: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None:
+def _returned(body: f.Lines, known: dict[str, ast.expr]) -> ast.expr | None:
     """The value that statements return, in terms of the parameters. None if they do anything else than computing it."""
     for place, statement in enumerate(body):
         match statement:

@@ -21,7 +21,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.compiler.codegen.form import is_call_of
+from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.function_source import tree_of
 from opchain.compiler.codegen.source_text import text_of
 
@@ -80,7 +80,7 @@ def replaced_attributes(
 def called_by_syntax(node: ast.AST) -> list[ast.expr]:
     """Objects whose methods a node calls: the MapState in `state[key]`, `key in state`, `list(state)` or `for key in state`."""
     match node:
-        case ast.Call(args=arguments) if is_call_of(node, ITERATING):
+        case ast.Call(args=arguments) if f.is_call_of(node, ITERATING):
             return arguments
         case ast.Subscript(value=value) | ast.Starred(value=value):
             return [value]

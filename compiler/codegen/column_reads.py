@@ -13,11 +13,10 @@ from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import ColumnsOf
 
 
-def read_columns(form: Form, function: Function, columns: ColumnsOf) -> bool:
+def read_columns(form: f.Form, function: f.Function, columns: ColumnsOf) -> bool:
     """Has a loop over `values` read their fields. Returns whether that is possible."""
     if not function.body:
         return False

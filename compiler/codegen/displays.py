@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -20,9 +20,6 @@ from opchain.compiler.codegen.function_source import is_written_exactly, literal
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.records.record_copy import is_plain_class
 from opchain.runtime.types.row import Row
-
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class Display:
         """Whether such a record can be changed in place."""
         return self.shape is not None and not issubclass(self.shape.kind, tuple)
 
-    def expression(self, form: Form) -> ast.expr:
+    def expression(self, form: f.Form) -> ast.expr:
         """The expression that creates the record."""
         elements, shape = list(self.elements), self.shape
         if shape is None:
@@ -236,7 +233,7 @@ _ACCESS = frozenset(
 )
 
 
-def class_name(kind: type, form: Form) -> str:
+def class_name(kind: type, form: f.Form) -> str:
     """The name of a class in generated code."""
     for name, value in form.constants.items():
         if value is kind:
@@ -273,7 +270,7 @@ def _parameters(kind: Any) -> tuple[str, ...]:
 class Makers(ast.NodeTransformer):
     """Replaces calls of classes by faster constructors of the records. Their results are new objects."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: f.Form) -> None:
         self._form = form
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

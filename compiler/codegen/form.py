@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Node = TypeVar("Node", bound=ast.AST)
 Tree = TypeVar("Tree", bound="ast.AST | list[Any]")
+Lines = list[ast.stmt]
 
 
 class ForEachResult(ast.stmt):
@@ -49,10 +50,10 @@ class ForEachResult(ast.stmt):
     _fields = ("target", "iterable", "side", "body")
     target: ast.Name
     iterable: ast.expr
-    side: list[ast.stmt] | None
-    body: list[ast.stmt]
+    side: Lines | None
+    body: Lines
     nullable: bool = False
-    by_tag: dict[str, tuple[str, list[ast.stmt]]]
+    by_tag: dict[str, tuple[str, Lines]]
 
 
 class CopyIfMutable(ast.stmt):
@@ -86,7 +87,7 @@ class Fold(ast.stmt):
     key: ast.Name
     value: ast.expr
     first: ast.expr | None = None
-    body: list[ast.stmt] | None = None
+    body: Lines | None = None
     reduced: ast.expr | None
     target: ast.Name | None
 
@@ -152,13 +153,13 @@ class Function:
     name: str
     arguments: str
     about: str
-    body: list[ast.stmt]
+    body: Lines
     is_batch: bool = False
     guards: list[ast.expr] = field(default_factory=list)
     fallback: str | None = None
-    before: list[ast.stmt] = field(default_factory=list)
-    after: list[ast.stmt] = field(default_factory=list)
-    at_end: list[ast.stmt] = field(default_factory=list)
+    before: Lines = field(default_factory=list)
+    after: Lines = field(default_factory=list)
+    at_end: Lines = field(default_factory=list)
     types: dict[str, StaticType | None] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     takes_turns: bool = False
@@ -186,7 +187,7 @@ class Function:
             fresh=set(self.fresh),
         )
 
-    def variables_of_a_record(self, block: list[ast.stmt]) -> list[str]:
+    def variables_of_a_record(self, block: Lines) -> list[str]:
         """The variables that a block sets for one record. Others, such as the greatest timestamp, last for the batch."""
         lasting = stores(self.before)
         return [name for name in stores(block) if name not in lasting]
@@ -290,7 +291,7 @@ def expression(text: str, **parts: ast.expr) -> ast.expr:
     return replaced(ast.parse(text, mode="eval").body, parts)
 
 
-def statements(text: str, operator: int, **parts: ast.expr) -> list[ast.stmt]:
+def statements(text: str, operator: int, **parts: ast.expr) -> Lines:
     """Parses statements of an operator, and replaces some names in them by expressions."""
     found = [replaced(statement, parts) for statement in ast.parse(text).body]
     return marked(found, operator)
@@ -308,12 +309,12 @@ def in_variables(
     is_kept: Callable[[int, ast.expr], bool],
     variable_of: Callable[[int], str],
     operator: int,
-) -> tuple[list[ast.stmt], list[ast.expr]]:
+) -> tuple[Lines, list[ast.expr]]:
     """Assigns the elements of a record to variables, except those that are kept.
 
     Returns the assignments, and the elements, with the variables in place of the expressions.
     """
-    lines: list[ast.stmt] = []
+    lines: Lines = []
     found: list[ast.expr] = []
     for position, item in enumerate(elements):
         if is_kept(position, item):
@@ -330,7 +331,7 @@ def is_simple(_position: int, item: ast.expr) -> bool:
     return isinstance(item, (ast.Name, ast.Constant))
 
 
-def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
+def marked(found: Lines, operator: int) -> Lines:
     """Sets the operator of all statements that have none."""
     for node in nodes(found):
         if isinstance(node, ast.stmt) and not hasattr(node, notes.operator.name):
@@ -352,7 +353,7 @@ def suffix_of(operator: int) -> str:
     return f"to_{FIRST_OUTPUT - operator}" if operator < NO_OPERATOR else f"{operator}"
 
 
-def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
+def with_comment(found: Lines, comment: str | None) -> Lines:
     """Adds a comment to the first of the statements."""
     shown = [statement for statement in found if not isinstance(statement, (CopyIfMutable, Count))]
     if shown and comment:
@@ -383,7 +384,7 @@ def _part_names(fields: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in fields if part not in _WITHOUT_NODES)
 
 
-def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
+def blocks(statement: ast.AST) -> Iterator[Lines]:
     """The blocks of a statement."""
     for part in _BLOCKS:
         if part in statement._fields:
@@ -403,7 +404,7 @@ def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from all_statements(inner)
 
 
-def all_blocks(block: list[ast.stmt]) -> list[list[ast.stmt]]:
+def all_blocks(block: Lines) -> list[Lines]:
     """A block, and the blocks of all its statements."""
     return [block, *(inner for item in all_statements(block) for inner in blocks(item))]
 
@@ -490,7 +491,7 @@ def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
     )
 
 
-def flattened(found: Iterable[ast.stmt | list[ast.stmt]]) -> list[ast.stmt]:
+def flattened(found: Iterable[ast.stmt | Lines]) -> Lines:
     """Flattens statements, some of which are lists of statements."""
     return [line for item in found for line in (item if isinstance(item, list) else [item])]
 
@@ -550,14 +551,12 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.asname or alias.name for alias in names]
 
 
-def rewritten(
-    block: list[ast.stmt], rewrite: Callable[[ast.stmt], list[ast.stmt] | None]
-) -> list[ast.stmt]:
+def rewritten(block: Lines, rewrite: Callable[[ast.stmt], Lines | None]) -> Lines:
     """Replaces statements of a block, innermost first. A replacement of None keeps the statement.
 
     The comment of a removed statement goes to the operator's next statement.
     """
-    done: list[ast.stmt] = []
+    done: Lines = []
     removed: ast.stmt | None = None
     for statement in block:
         for inner in blocks(statement):
@@ -571,7 +570,7 @@ def rewritten(
     return done
 
 
-def replaced_by(block: list[ast.stmt], old: ast.stmt, lines: list[ast.stmt]) -> list[ast.stmt]:
+def replaced_by(block: Lines, old: ast.stmt, lines: Lines) -> Lines:
     """Replaces one statement of a block, or of a nested block, by others."""
     return rewritten(block, lambda item: lines if item is old else None)
 

@@ -56,7 +56,7 @@ class Definition:
 
     function: FunctionType
     parameters: tuple[str, ...]
-    body: list[ast.stmt]
+    body: f.Lines
     rebound: frozenset[str]
 
     @property
@@ -173,7 +173,7 @@ def _definition_in_file(function: FunctionType) -> Definition:
             f"the source of '{name}' was not found, or has changed; define it in a file, undecorated"
         )
     if isinstance(found, ast.Lambda):
-        body: list[ast.stmt] = [ast.Return(found.body)]
+        body: f.Lines = [ast.Return(found.body)]
     else:
         body = found.body[1:] if len(found.body) > 1 and _is_text(found.body[0]) else found.body
     file = code.co_filename.replace("\\", "/").rpartition("/")[2]

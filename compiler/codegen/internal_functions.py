@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Flag, auto
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen.form import called
+from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.names import stem
 
 if TYPE_CHECKING:
@@ -90,4 +90,4 @@ def has(name: str, trait: Trait) -> bool:
 
 def calls(node: ast.AST, trait: Trait) -> bool:
     """Whether an expression calls an internal function with a trait."""
-    return has(called(node), trait)
+    return has(f.called(node), trait)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.static_types import StaticType, TupleOf
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, KeyProgram
 from opchain.runtime.state.keys.key_identity import key_identity
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
-
 _MOST_FIELDS = 4
 """With more fields of unknown types, a call is as fast as checking them."""
 
 
-def key_program(form: Form, operator: int) -> KeyProgram | None:
+def key_program(form: f.Form, operator: int) -> KeyProgram | None:
     """The key of an operator's input, or of the output that a statement sends records to."""
     if operator < NO_OPERATOR:
         return form.program.outputs[FIRST_OUTPUT - operator].key
@@ -24,7 +19,7 @@ def key_program(form: Form, operator: int) -> KeyProgram | None:
     return keys[0] if keys else None
 
 
-def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | None) -> str | None:
+def fields_looked_at(form: f.Form, operator: int, key: str, kind: StaticType | None) -> str | None:
     """A condition that is true if a tuple may need a state key, by its fields of unknown types; None for other keys."""
     program = key_program(form, operator)
     if program is None or not isinstance(kind, TupleOf) or not kind.items:

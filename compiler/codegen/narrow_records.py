@@ -18,8 +18,6 @@ from opchain.runtime.types.row import Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.compiler.codegen.form import Form, Function
-
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
@@ -84,8 +82,8 @@ def by_place(first: Display, later: Display) -> Display:
 
 
 def narrowed(  # noqa: PLR0911 - one for each condition
-    form: Form,
-    function: Function,
+    form: f.Form,
+    function: f.Function,
     fold: f.Fold,
     types: dict[str, StaticType | None],
     *,
@@ -144,7 +142,7 @@ def narrowed(  # noqa: PLR0911 - one for each condition
     return None if display.shape is None else found
 
 
-def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]) -> int | None:
+def _key_position(function: f.Function, fold: f.Fold, elements: Sequence[ast.expr]) -> int | None:
     """The field that is the key."""
     names = (_selected(function, fold.key.id), fold.key.id)
     for position, element in enumerate(elements):
@@ -153,7 +151,7 @@ def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]
     return None
 
 
-def _selected(function: Function, key: str) -> str | None:
+def _selected(function: f.Function, key: str) -> str | None:
     """The variable that a key was assigned from."""
     for variable, value in f.assignments(f.all_statements(function.body)):
         if variable == key and isinstance(value, ast.Name):

@@ -23,7 +23,7 @@ class Uses:
         self.items = self.whole = self.cold = self.others = self.keeps = 0
         self.positions: set[int] = set()
 
-    def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
+    def block(self, block: f.Lines, *, is_cold: bool) -> None:
         """Looks at a suite."""
         for statement in block:
             if isinstance(statement, f.CopyIfMutable) and statement.target.id == self.name:

@@ -19,7 +19,6 @@ from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.compiler.codegen.form import Form, Function
 
 INDENT = "    "
 
@@ -40,7 +39,7 @@ class Text:
         return "\n".join(self.lines) + "\n"
 
 
-def shown(form: Form) -> Text:
+def shown(form: f.Form) -> Text:
     """The module's text."""
     text = Text()
     for function in form.functions:
@@ -52,7 +51,7 @@ def shown(form: Form) -> Text:
 
 
 class _Function:
-    def __init__(self, text: Text, function: Function) -> None:
+    def __init__(self, text: Text, function: f.Function) -> None:
         self._text = text
         self._function = function
 
@@ -143,7 +142,7 @@ class _Function:
         self._optional("else:", statement.orelse, depth)
         self._optional("finally:", statement.finalbody, depth)
 
-    def _optional(self, head: str, block: list[ast.stmt], depth: int) -> None:
+    def _optional(self, head: str, block: f.Lines, depth: int) -> None:
         if block:
             self._text.add(depth, head)
             self.block(block, depth + 1, None)
@@ -267,5 +266,5 @@ def _negated(test: ast.expr) -> str:
     return f"not {_operand(test)}"
 
 
-def _leaves(block: list[ast.stmt]) -> bool:
+def _leaves(block: f.Lines) -> bool:
     return bool(block) and isinstance(block[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise))

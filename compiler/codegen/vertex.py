@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.codegen.form import Form, Reader
+from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.lower import lowered
 from opchain.compiler.codegen.rules import RULES
 from opchain.compiler.codegen.rules.send_fields import send_fields
@@ -66,7 +66,7 @@ def generate_vertex(
     one, and the number of its input. `until` is the name of the last rule to apply, `without` has names of rules to omit.
     """
     rewrite = partial(_rewrite, inline=inline, without=without)
-    form = Form(program, received=received or {})
+    form = f.Form(program, received=received or {})
     form.window_folds.update(window_folds or {})
     if send_fields.__name__ not in without:
         form.reader_of = partial(_reader, readers or {}, rewrite)
@@ -85,7 +85,7 @@ def generate_vertex(
     )
 
 
-def _rewrite(form: Form, until: str | None, *, inline: bool, without: Collection[str]) -> None:
+def _rewrite(form: f.Form, until: str | None, *, inline: bool, without: Collection[str]) -> None:
     """Applies the rules up to the last place of the rule `until`; all of them if it is None."""
     last = max(
         (place for place, rule in enumerate(RULES) if rule.name == until), default=len(RULES)
@@ -99,18 +99,18 @@ def _rewrite(form: Form, until: str | None, *, inline: bool, without: Collection
 
 def _reader(
     readers: Mapping[int, tuple[VertexProgram, int]],
-    rewrite: Callable[[Form, str], None],
+    rewrite: Callable[[f.Form, str], None],
     output: int,
     records: StaticType,
     until: str,
-) -> Reader | None:
+) -> f.Reader | None:
     """The reader of an output, rewritten up to a rule for records of some type. None if there are several readers."""
     if output not in readers:
         return None
     program, number = readers[output]
-    form = Form(program, received={number: SentRecords(records)})
+    form = f.Form(program, received={number: SentRecords(records)})
     lowered(form)
     rewrite(form, until)
     name = f"process_{number}"
     function = next((each for each in form.functions if each.name == name), None)
-    return None if function is None else Reader(form, function)
+    return None if function is None else f.Reader(form, function)

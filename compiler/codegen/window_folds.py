@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.form import Form
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, selection_of
@@ -117,7 +116,7 @@ def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:
     function = spec.aggregate if spec.aggregate is not None else spec.reduce
     if function is None or has_lifecycle(function):
         return None
-    form = Form(vertex)
+    form = f.Form(vertex)
     lowered(form)
     loop = next(item for item in form.functions if item.name == "process_0")
     form.functions = [loop]
@@ -133,7 +132,7 @@ def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:
     return found if names <= {"value", HELD, "min", "max"} else None
 
 
-def fold_of(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowFold | None:
+def fold_of(spec: specs.WindowSpec, body: f.Lines) -> WindowFold | None:
     """The fold in a loop that adds records to windows; None if it is more than two expressions."""
     found = _update(body)
     if found is None:
@@ -145,7 +144,7 @@ def fold_of(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowFold | None:
     return WindowFold(_pace(spec), first, folded, is_reduce=bool(choice.orelse))
 
 
-def _selection(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowSelection | None:
+def _selection(spec: specs.WindowSpec, body: f.Lines) -> WindowSelection | None:
     """The selection in a loop that adds records to windows."""
     found = _update(body)
     if found is None:
@@ -163,7 +162,7 @@ def _pace(spec: specs.WindowSpec) -> tuple[int, int, int]:
     return pace
 
 
-def _update(body: list[ast.stmt]) -> tuple[ast.If, list[ast.stmt]] | None:
+def _update(body: f.Lines) -> tuple[ast.If, f.Lines] | None:
     """The statements of a loop that change the contents of a window: if it is new, and afterwards.
 
     For a reduce, the second list is empty, because the `if` has both branches.
@@ -185,7 +184,7 @@ def _update(body: list[ast.stmt]) -> tuple[ast.If, list[ast.stmt]] | None:
     return choice, rest
 
 
-def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
+def _tuples(block: f.Lines) -> dict[str, ast.expr]:
     """The variables that are set once, to a tuple display: records with known fields."""
     stores = f.stores(block)
     return {
@@ -197,7 +196,7 @@ def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
     }
 
 
-def _value(block: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None:
+def _value(block: f.Lines, known: dict[str, ast.expr]) -> ast.expr | None:
     """The expression to which statements without branches set `HELD`, in terms of its previous value."""
     for statement in block:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:

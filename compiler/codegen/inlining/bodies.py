@@ -21,10 +21,8 @@ from opchain.runtime.task.generated_code import code_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from opchain.compiler.codegen.form import Callee, Form
     from opchain.compiler.codegen.inlining.scope import Scope
 
-    Lines = list[ast.stmt]
 
 _IS = (ast.Is, ast.IsNot)
 
@@ -36,7 +34,7 @@ def body_of(
     scope: Scope,
     *,
     is_iterated: bool = False,
-) -> Lines:
+) -> f.Lines:
     """The statements of a function over the arguments of a call. `is_iterated` says that its result is used up."""
     callee = callee_of(call, scope.form)
     body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
@@ -59,7 +57,7 @@ def body_of(
     ):
         raise Refused(f"{definition.name} uses one name for two variables; rename one")
     parts: dict[str, ast.expr] = {}
-    before: Lines = []
+    before: f.Lines = []
     for parameter, argument in arguments.items():
         if parameter not in set_in_body and (
             isinstance(argument, ast.Name) or is_literal(argument)
@@ -91,7 +89,7 @@ def body_of(
 
 
 def folded(
-    lets: Lines,
+    lets: f.Lines,
     value: ast.expr,
     bound: Collection[str],
     is_fixed: Callable[[ast.expr], bool],
@@ -177,14 +175,14 @@ def _may_set_attributes(argument: ast.expr) -> bool:
     )
 
 
-def callee_of(call: ast.Call, form: Form) -> Callee:
+def callee_of(call: ast.Call, form: f.Form) -> f.Callee:
     """The function that a call of generated code calls."""
     assert isinstance(call.func, ast.Name)
     return form.callees[call.func.id]
 
 
 def _arguments(
-    definition: Definition, callee: Callee, call: ast.Call, body: Lines
+    definition: Definition, callee: f.Callee, call: ast.Call, body: f.Lines
 ) -> dict[str, ast.expr]:
     """The arguments by parameter, in the order in which they are evaluated."""
     arguments = list(call.args)
@@ -241,7 +239,7 @@ class _Lambdas(ast.NodeTransformer):
     Such a lambda can be created once, instead of in each call of the function.
     """
 
-    def __init__(self, scope: Scope, definition: Definition, callee: Callee) -> None:
+    def __init__(self, scope: Scope, definition: Definition, callee: f.Callee) -> None:
         self._scope = scope
         self._callee = callee
         code = definition.function.__code__
@@ -303,7 +301,7 @@ class _ConstantConditions(ast.NodeTransformer):
             return node.body if node.test.value else node.orelse
         return node
 
-    def visit_If(self, node: ast.If) -> ast.stmt | Lines:
+    def visit_If(self, node: ast.If) -> ast.stmt | f.Lines:
         self.generic_visit(node)
         if isinstance(node.test, ast.Constant):
             return (node.body if node.test.value else node.orelse) or [ast.Pass()]

@@ -12,7 +12,6 @@ from opchain.compiler.codegen.source_text import text_of
 if TYPE_CHECKING:
     from opchain.compiler.codegen.function_source import Definition
 
-    Lines = list[ast.stmt]
 
 LONGEST = 1000
 """Characters of an expression; a longer one stays a call, so that the loop remains readable."""
@@ -32,7 +31,7 @@ _USED_UP = frozenset(
 
 
 def check_body(  # noqa: C901 - one branch a refusal
-    body: Lines, definition: Definition, *, is_iterated: bool
+    body: f.Lines, definition: Definition, *, is_iterated: bool
 ) -> None:
     """Refuses statements and expressions that can't stand in a loop. `is_iterated` says that the result is used up."""
     count = 0
@@ -107,7 +106,7 @@ def check_line(node: ast.expr, definition: Definition) -> None:
         )
 
 
-def comprehended(body: Lines) -> set[str]:
+def comprehended(body: f.Lines) -> set[str]:
     """The variables of comprehensions."""
     return {
         name.id
@@ -119,7 +118,7 @@ def comprehended(body: Lines) -> set[str]:
 
 
 def check_set_before_read(
-    body: Lines, known: set[str], local: set[str], definition: Definition
+    body: f.Lines, known: set[str], local: set[str], definition: Definition
 ) -> None:
     """Refuses a body that may read a local variable before it is set. `known` are set before the body.
 
@@ -135,7 +134,7 @@ class _SetBeforeRead:
         self._local = local
         self._definition = definition
 
-    def after(self, block: Lines, before: set[str]) -> set[str] | None:
+    def after(self, block: f.Lines, before: set[str]) -> set[str] | None:
         """The variables that are set after a block; None if its end is never reached."""
         known = before
         for statement in block:
@@ -221,7 +220,7 @@ class _SetBeforeRead:
         return known.union(f.imported(statement))  # not all of its `:=` need run
 
 
-def _deleted(block: Lines) -> set[str]:
+def _deleted(block: f.Lines) -> set[str]:
     """The variables that `del` may end."""
     names = (node for node in f.nodes(block) if isinstance(node, ast.Name))
     return {node.id for node in names if isinstance(node.ctx, ast.Del)}

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.inlining.scope import Scope
 
-    Lines = list[ast.stmt]
 
 MOST_COPIES = 30
 """Statements downstream of an operator that emits at several places; with more it stays a call."""
@@ -46,7 +45,7 @@ class Places:
             parts = self._scope.others([ast.Expr(self._statement.target), *self._statement.body])
         return f.replaced(self._statement, parts)
 
-    def loop_over(self, iterable: ast.expr) -> Lines:
+    def loop_over(self, iterable: ast.expr) -> f.Lines:
         """The code that emits the items of an iterable."""
         items = iterable.elts if isinstance(iterable, (ast.Tuple, ast.List)) else None
         if items == []:
@@ -58,7 +57,7 @@ class Places:
         emits.nullable = self._is_nullable and not isinstance(iterable, _LISTS)
         return [emits]
 
-    def emit(self, value: ast.expr) -> Lines:
+    def emit(self, value: ast.expr) -> f.Lines:
         """The code that emits a value."""
         statement = self._statement
         tag = _tag_of(value, self._scope.form.constants)
@@ -84,7 +83,7 @@ class Places:
         notes.asks.set(tagged, "tag")
         return f.marked([*lines, tagged], operator)
 
-    def _emit_tagged(self, tag: str, value: ast.expr) -> Lines:
+    def _emit_tagged(self, tag: str, value: ast.expr) -> f.Lines:
         """The code that emits a value to a side output."""
         variable, lines = self._statement.by_tag[tag]
         parts: dict[str, ast.expr] = {}
@@ -96,12 +95,12 @@ class Places:
         return [f.replaced(item, parts) for item in (first, *lines)]
 
 
-def evaluated(value: ast.expr) -> Lines:
+def evaluated(value: ast.expr) -> f.Lines:
     """The statement that evaluates an expression whose value is not used."""
     return [] if isinstance(value, (ast.Constant, ast.Name)) else [ast.Expr(value)]
 
 
-def each_yield(body: Lines) -> ast.expr | None:
+def each_yield(body: f.Lines) -> ast.expr | None:
     """X of a body that is `yield from X`, or `for y in X: yield y`."""
     (statement,) = body if len(body) == 1 else (None,)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
@@ -133,14 +132,14 @@ _LISTS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 
 
 def with_yields(
-    body: Lines,
-    emit: Callable[[ast.expr], Lines],
-    loop_over: Callable[[ast.expr], Lines],
+    body: f.Lines,
+    emit: Callable[[ast.expr], f.Lines],
+    loop_over: Callable[[ast.expr], f.Lines],
     definition: Definition,
-) -> Lines:
+) -> f.Lines:
     """A generator's body with the downstream code in place of `yield`."""
 
-    def rewrite(statement: ast.stmt) -> Lines | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         if isinstance(statement, ast.Expr):
             if isinstance(statement.value, ast.Yield):
                 return emit(statement.value.value or ast.Constant(None))
@@ -159,11 +158,11 @@ def with_yields(
     return f.rewritten(body, rewrite)
 
 
-def with_appends(body: Lines, records: str, definition: Definition) -> Lines:
+def with_appends(body: f.Lines, records: str, definition: Definition) -> f.Lines:
     """A body that appends to a list what it collected with a collector of the same name."""
     appends = 0
 
-    def rewrite(statement: ast.stmt) -> Lines | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         nonlocal appends
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not (

@@ -29,10 +29,8 @@ from opchain.runtime.task.generated_code import ABSENT
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Callee
     from opchain.compiler.codegen.inlining.scope import Scope
 
-    Lines = list[ast.stmt]
 
 _IS = (ast.Is, ast.IsNot)
 _SEE_THEIR_CALLER = frozenset(
@@ -52,9 +50,9 @@ _SEE_THEIR_CALLER = frozenset(
 
 def bind_free_names(
     scope: Scope,
-    body: Lines,
+    body: f.Lines,
     definition: Definition,
-    callee: Callee,
+    callee: f.Callee,
     parts: dict[str, ast.expr],
 ) -> None:
     """Finds the object of each free name, and binds it."""
@@ -81,7 +79,7 @@ def bind_free_names(
             parts[name] = scope.value(name, callee, meaning.value, is_compared=is_compared)
 
 
-def _bind_calls(scope: Scope, body: Lines, definition: Definition, callee: Callee) -> None:
+def _bind_calls(scope: Scope, body: f.Lines, definition: Definition, callee: f.Callee) -> None:
     """`self.helper(x)` and `module.helper(x)` are calls of functions that may be looked into, too."""
     own = definition.parameters[0] if callee.owner and definition.parameters else None
     of_comprehensions = comprehended(body)
@@ -111,7 +109,7 @@ def _bind_attribute(
     name: str,
     attribute: str,
     definition: Definition,
-    callee: Callee,
+    callee: f.Callee,
 ) -> None:
     """The call of a function of a module, or of a static method or class method of a class."""
     try:
@@ -177,7 +175,7 @@ def _read_globals(code: CodeType) -> frozenset[str]:
 class Attributes(ast.NodeTransformer):
     """Puts the values of attributes that only `__init__` or the class sets in their place, and has them watched."""
 
-    def __init__(self, scope: Scope, definition: Definition, callee: Callee) -> None:
+    def __init__(self, scope: Scope, definition: Definition, callee: f.Callee) -> None:
         self._scope = scope
         is_method = scope.can_watch and not isinstance(callee.instance, (type, type(None)))
         self._own = definition.parameters[0] if is_method else None

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.inlining.scope import Scope
 
-    Lines = list[ast.stmt]
     Part = tuple[Any, Any]
     """A list or a dictionary, and the place of an expression in it."""
 
@@ -51,7 +50,7 @@ class Hoisting:
         self,
         scope: Scope,
         operator: int,
-        computed: Callable[[ast.expr], tuple[Lines, ast.expr]],
+        computed: Callable[[ast.expr], tuple[f.Lines, ast.expr]],
         is_fixed: Callable[[ast.expr], bool],
     ) -> None:
         self._scope = scope
@@ -59,7 +58,7 @@ class Hoisting:
         self._computed = computed
         self._is_fixed = is_fixed
 
-    def before(self, statement: ast.stmt) -> Lines:
+    def before(self, statement: ast.stmt) -> f.Lines:
         """The statements before a statement, whose expression then has variables in place of the calls."""
         field = _FIELDS.get(type(statement))
         if field is None or not isinstance(getattr(statement, "target", f.name("")), ast.Name):
@@ -68,7 +67,7 @@ class Hoisting:
             return []  # a variable may have another value after the call
         return self._hoisted(vars(statement), field)
 
-    def _hoisted(self, container: Any, place: Any) -> Lines:
+    def _hoisted(self, container: Any, place: Any) -> f.Lines:
         parts = list(self._parts(container[place]))
         found = [self._hoisted(*part) for part in parts]
         last = max((number for number, lines in enumerate(found) if lines), default=0)

@@ -27,8 +27,6 @@ from opchain.compiler.codegen.static_types import ColumnsOf
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.codegen.form import Form, Function
-
 
 class RecordCalls(ast.NodeTransformer):
     """Replaces such calls in a function.
@@ -39,7 +37,7 @@ class RecordCalls(ast.NodeTransformer):
     """
 
     def __init__(
-        self, form: Form, function: Function, name_of: Callable[[type, str, FunctionType], str]
+        self, form: f.Form, function: f.Function, name_of: Callable[[type, str, FunctionType], str]
     ) -> None:
         self.found = False
         self._form = form

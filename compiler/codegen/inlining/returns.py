@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.function_source import Definition
 
-    Lines = list[ast.stmt]
-    Give = Callable[[ast.expr | None], Lines]
+    Give = Callable[[ast.expr | None], f.Lines]
     """What happens to the value that a function returns; None where it returns nothing."""
 
 _MOST_REPEATED = 10
@@ -44,9 +43,9 @@ _LOOPS = (ast.For, ast.While)
 _YIELDS = (ast.Yield, ast.YieldFrom)
 
 
-def structured(body: Lines, give: Give, definition: Definition) -> Lines:
+def structured(body: f.Lines, give: Give, definition: Definition) -> f.Lines:
     """A body whose `return`s are replaced by what happens to the value."""
-    done: Lines = []
+    done: f.Lines = []
     for position, statement in enumerate(body):
         rest = body[position + 1 :]
         if isinstance(statement, ast.Return):
@@ -68,7 +67,7 @@ def structured(body: Lines, give: Give, definition: Definition) -> Lines:
     return [*done, *give(None)]
 
 
-def returns_within(body: Lines) -> bool:
+def returns_within(body: f.Lines) -> bool:
     """Whether a loop or a `try` has a `return`."""
     return any(
         isinstance(statement, (*_LOOPS, ast.Try)) and _returns(statement)
@@ -76,7 +75,7 @@ def returns_within(body: Lines) -> bool:
     )
 
 
-def _branches(statement: ast.If, rest: Lines, give: Give, definition: Definition) -> Lines:
+def _branches(statement: ast.If, rest: f.Lines, give: Give, definition: Definition) -> f.Lines:
     if _leaves(statement.body):
         branches = statement.body, [*statement.orelse, *rest]
     elif _leaves(statement.orelse):
@@ -96,7 +95,9 @@ def _branches(statement: ast.If, rest: Lines, give: Give, definition: Definition
     return [ast.Expr(statement.test)]
 
 
-def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: Definition) -> Lines:
+def _loop(
+    statement: ast.For | ast.While, rest: f.Lines, give: Give, definition: Definition
+) -> f.Lines:
     """A loop with a `break` in place of its `return`. The statements after it become its `else`."""
     within = list(f.all_statements(statement.body))
     emits_and_returns = any(map(notes.emits_caught, within)) and returns_within(statement.body)
@@ -105,7 +106,7 @@ def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: D
             f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return after the loop"
         )
 
-    def rewrite(item: ast.stmt) -> Lines | None:
+    def rewrite(item: ast.stmt) -> f.Lines | None:
         return [*give(item.value), ast.Break()] if isinstance(item, ast.Return) else None
 
     statement.body = f.rewritten(statement.body, rewrite)
@@ -113,7 +114,7 @@ def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: D
     return [statement]
 
 
-def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) -> Lines:
+def _try(statement: ast.Try, rest: f.Lines, give: Give, definition: Definition) -> f.Lines:
     """A `try` without statements after it: they become its `else`, or the end of a handler."""
     emits_caught = list(takewhile(notes.emits_caught, rest))
     rest = rest[len(emits_caught) :]
@@ -139,7 +140,7 @@ def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) ->
     return [statement, *emits_caught]
 
 
-def _is_harmless(rest: Lines) -> bool:
+def _is_harmless(rest: f.Lines) -> bool:
     """Whether statements only return a constant or a variable, which cannot fail, so they may be in an `except`."""
     first = rest[0] if rest else ast.Return()
     if not isinstance(first, ast.Return):
@@ -153,7 +154,7 @@ def _returns(statement: ast.stmt) -> bool:
     return any(isinstance(node, ast.Return) for node in ast.walk(statement))
 
 
-def _leaves(block: Lines) -> bool:
+def _leaves(block: f.Lines) -> bool:
     if not block:
         return False
     last = block[-1]
@@ -165,11 +166,13 @@ def _leaves(block: Lines) -> bool:
     return isinstance(last, (ast.Return, ast.Raise))
 
 
-def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: Definition) -> Lines:
+def yields_behind_tries(
+    body: f.Lines, fresh: Callable[[str], str], definition: Definition
+) -> f.Lines:
     """A generator's body in which no `try` has a `yield`, except in its `else`. `fresh` names variables."""
     end = body[-1]
 
-    def rewrite(statement: ast.stmt) -> Lines | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         if not isinstance(statement, ast.Try):
             return None
         before, behind = [], []
@@ -204,7 +207,7 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
     return f.rewritten(body, rewrite)
 
 
-def _without_early_returns(block: Lines) -> Lines:
+def _without_early_returns(block: f.Lines) -> f.Lines:
     """A block at the end of a generator in which the statements after an `if` that returns are its `else`."""
     for position, statement in enumerate(block):
         match statement:
@@ -215,12 +218,12 @@ def _without_early_returns(block: Lines) -> Lines:
     return block
 
 
-def _taken_from_branches(block: Lines, fresh: Callable[[str], str]) -> tuple[Lines, list[str]]:
+def _taken_from_branches(block: f.Lines, fresh: Callable[[str], str]) -> tuple[f.Lines, list[str]]:
     """Takes each `yield` from the end of a block, or of a branch there. Returns these, and variables that say which to run."""
     last = block[-1] if block else None
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Yield):
         return [_taken_out(block, fresh)], []
-    taken: Lines = []
+    taken: f.Lines = []
     flags: list[str] = []
     for branch in (last.body, last.orelse) if isinstance(last, ast.If) else ():
         yielded, inner = _taken_from_branches(branch, fresh)
@@ -232,13 +235,13 @@ def _taken_from_branches(block: Lines, fresh: Callable[[str], str]) -> tuple[Lin
     return taken, flags
 
 
-def _ends_with_yield(block: Lines) -> bool:
+def _ends_with_yield(block: f.Lines) -> bool:
     """Whether nothing but a `return`, which cannot fail, follows a `yield` at the end of a block."""
     last = block[-2:] if _is_harmless(block[-1:]) else block[-1:]
     return isinstance(last[0], ast.Expr) and isinstance(last[0].value, ast.Yield)
 
 
-def _taken_out(block: Lines, fresh: Callable[[str], str], error: str | None = None) -> ast.stmt:
+def _taken_out(block: f.Lines, fresh: Callable[[str], str], error: str | None = None) -> ast.stmt:
     """Takes the `yield` from the end of a block, which computes the value. The variable `error` ends with the block."""
     statement = block.pop()
     assert isinstance(statement, ast.Expr)

@@ -18,7 +18,6 @@ from opchain.runtime.types.output_tag import OutputTag
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.compiler.codegen.form import Callee, Form, Function
 
 WRITTEN = (int, float, bool, type(None))
 """The classes of constants that replace global names and attributes."""
@@ -32,7 +31,7 @@ class Scope:
         watched: These names and attributes (see `Watched`).
     """
 
-    def __init__(self, form: Form, function: Function) -> None:
+    def __init__(self, form: f.Form, function: f.Function) -> None:
         self.form = form
         self.function = function
         self.can_watch = function.is_batch and function.kind in ("process", "fire", "batch")
@@ -61,7 +60,7 @@ class Scope:
         self._used.add(name)
         return name
 
-    def others(self, block: list[ast.stmt]) -> dict[str, ast.expr]:
+    def others(self, block: f.Lines) -> dict[str, ast.expr]:
         """The variables of another copy of a block, by the variables that it sets for a record."""
         return {name: self._another(name) for name in self.function.variables_of_a_record(block)}
 
@@ -89,14 +88,14 @@ class Scope:
         has_value = is_written_exactly(value) or getattr(value, "__defaults__", None)
         self.form.assumes_values |= bool(has_value) and not is_sent
 
-    def value(self, name: str, callee: Callee, value: Any, *, is_compared: bool) -> ast.expr:
+    def value(self, name: str, callee: f.Callee, value: Any, *, is_compared: bool) -> ast.expr:
         """The expression for a global name: a number itself, which is watched, unless its identity `is_compared`."""
         if type(value) in WRITTEN and is_written_exactly(value) and not is_compared:
             self.watch(callee.path, (name,), value)
             return ast.parse(repr(value), mode="eval").body
         return f.name(self.global_name(callee, (name,), value))
 
-    def global_name(self, callee: Callee, names: tuple[str, ...], value: Any) -> str:
+    def global_name(self, callee: f.Callee, names: tuple[str, ...], value: Any) -> str:
         """The name of generated code for a global name of a function, which must not change."""
         name = self._constant("_".join(names), callee, value, "global", callee.path, names)
         if isinstance(value, staticmethod):
@@ -106,7 +105,7 @@ class Scope:
         self._may_be_inlined(name, value)
         return name
 
-    def free_name(self, callee: Callee, name: str, value: Any) -> str:
+    def free_name(self, callee: f.Callee, name: str, value: Any) -> str:
         """The name of generated code for a variable of the enclosing function, which no code sets again."""
         found = self._constant(name, callee, value, "free", callee.path, name)
         self._may_be_inlined(found, value)
@@ -118,7 +117,7 @@ class Scope:
             self.form.callees.setdefault(name, f.Callee(value, path))
 
     def method(
-        self, callee: Callee, attribute: str, method: FunctionType | staticmethod[..., Any]
+        self, callee: f.Callee, attribute: str, method: FunctionType | staticmethod[..., Any]
     ) -> str:
         """The name of generated code for a method of the object that a body belongs to."""
         assert callee.owner is not None
@@ -134,7 +133,7 @@ class Scope:
         self.watch(owner_path, attribute, ABSENT, is_attribute=True)
         return name
 
-    def class_method(self, callee: Callee, names: tuple[str, str], kind: Any) -> str:
+    def class_method(self, callee: f.Callee, names: tuple[str, str], kind: Any) -> str:
         """The name of generated code for a method of a class, which is the object of the call."""
         owner, method = self.global_name(callee, names[:1], kind), vars(kind)[names[1]]
         where = owner.rpartition("_")[2]
@@ -156,19 +155,19 @@ class Scope:
         self.form.callees.setdefault(name, f.Callee(function, self.form.names.bindings[name]))
         return name
 
-    def tag(self, name: str, callee: Callee, value: OutputTag[Any]) -> str:
+    def tag(self, name: str, callee: f.Callee, value: OutputTag[Any]) -> str:
         """The name of generated code for a tag that never changes."""
         return self._constant(name, callee, value, "value", value)
 
-    def class_of(self, path: tuple[Any, ...], attribute: str, callee: Callee, kind: type) -> str:
+    def class_of(self, path: tuple[Any, ...], attribute: str, callee: f.Callee, kind: type) -> str:
         """The name of generated code for a class that an attribute refers to."""
         return self._constant(attribute, callee, kind, "attribute_of", path, attribute)
 
-    def inner_function(self, place: int, callee: Callee) -> str:
+    def inner_function(self, place: int, callee: f.Callee) -> str:
         """The name of generated code for a lambda that a function defines, by the place among its constants."""
         return self._bound(_Named("inner"), _where(callee), "inner", callee.path, place)
 
-    def _constant(self, name: str, callee: Callee, value: Any, *what: Any) -> str:
+    def _constant(self, name: str, callee: f.Callee, value: Any, *what: Any) -> str:
         name = self._bound(_Named(name), _where(callee), *what)
         self.form.constants[name] = value
         return name
@@ -179,7 +178,7 @@ class Scope:
         return names.bind_like(names.function(named, "global", where), *what, taken=self._used)
 
 
-def _where(callee: Callee) -> str:
+def _where(callee: f.Callee) -> str:
     """The number of the operator whose function it is."""
     return str(callee.path[1] if isinstance(callee.path[1], int) else 0)
 

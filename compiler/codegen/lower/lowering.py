@@ -38,12 +38,10 @@ from opchain.runtime.types.coders import record_converter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from opchain.compiler.codegen.form import Form
     from opchain.compiler.codegen.names import Names
 
-    Lower = Callable[["Lowering", Any, Place, int], "Lines"]
+    Lower = Callable[["Lowering", Any, Place, int], "f.Lines"]
 
-Lines = list[ast.stmt]
 
 DEEPEST = 12
 """Loops within each other after which the rest of a chain moves into a function of its own."""
@@ -66,12 +64,12 @@ _TAGGING = (
 class _OperatorCode(ast.NodeTransformer):
     """Puts names and parts into the text of `Lowering.code`."""
 
-    def __init__(self, names: Names, index: int, parts: Mapping[str, ast.expr | Lines]) -> None:
+    def __init__(self, names: Names, index: int, parts: Mapping[str, ast.expr | f.Lines]) -> None:
         self._names = names
         self._index = index
         self._parts = parts
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | Lines:
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | f.Lines:
         part = self._parts.get(node.value.id) if isinstance(node.value, ast.Name) else None
         return part if isinstance(part, list) else self.generic_visit(node)
 
@@ -99,7 +97,7 @@ class Lowering:
     Any other operator is called as an object (`call`).
     """
 
-    def __init__(self, form: Form, lowerings: Mapping[type[specs.OperatorSpec], Lower]) -> None:
+    def __init__(self, form: f.Form, lowerings: Mapping[type[specs.OperatorSpec], Lower]) -> None:
         self.form = form
         self._lowerings = lowerings
         self.program: VertexProgram = form.program
@@ -111,8 +109,8 @@ class Lowering:
         self.function: f.Function
 
     def code(
-        self, operator: OperatorProgram, place: Place, text: str, **parts: ast.expr | Lines
-    ) -> Lines:
+        self, operator: OperatorProgram, place: Place, text: str, **parts: ast.expr | f.Lines
+    ) -> f.Lines:
         """Statements of an operator, written like a method of its class.
 
         `value` and `time` are those of the record, `op.pane_for` is the operator's attribute, and names in capitals are shared by
@@ -154,7 +152,7 @@ class Lowering:
         function.fresh.add("value")
         place = Place("value", "timestamp" if head.timestamps else None, in_batch=True)
         key = head.keys[number] if number < len(head.keys) else None
-        taken: Lines = []
+        taken: f.Lines = []
         if key is not None and key.is_carried:
             taken = f.statements(f"{self._carried_key(head, number)}, record = value", head.index)
             place = replace(place, value="record")
@@ -225,7 +223,7 @@ class Lowering:
         if body:
             function.body = [loop_over(body, has_timestamps=has_times)]
 
-    def emits_fired(self, operator: OperatorProgram, place: Place, call: ast.expr) -> Lines:
+    def emits_fired(self, operator: OperatorProgram, place: Place, call: ast.expr) -> f.Lines:
         """Emits what a function returns when it fires. If only exchanges read the results, this code sends them."""
         self.add_emit_function(operator)
         is_sent = not self.tree.children(operator) and all(
@@ -233,7 +231,7 @@ class Lowering:
         )
         return self.emits_results(operator, place, call, calls_emit=not is_sent)
 
-    def operator(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+    def operator(self, operator: OperatorProgram, place: Place, number: int) -> f.Lines:
         """The code of an operator for a record, and of all operators downstream of it."""
         if place.loops > DEEPEST or place.operators > LONGEST:
             self.later(f"run_{operator.index}", lambda: self._run_function(operator))
@@ -250,10 +248,10 @@ class Lowering:
             lower = Lowering.call
         return [*lines, *lower(self, operator, place, number)]
 
-    def _counted(self, operator: OperatorProgram, what: str) -> Lines:
+    def _counted(self, operator: OperatorProgram, what: str) -> f.Lines:
         return f.marked([f.made(f.Count, what=what)], operator.index)
 
-    def keep(self, place: Place, operator: OperatorProgram) -> Lines:
+    def keep(self, place: Place, operator: OperatorProgram) -> f.Lines:
         """Copies a record if the function that emitted it may still have a reference to it."""
         if not (place.is_shared and self.copies):
             return []
@@ -261,31 +259,33 @@ class Lowering:
 
     def out_of_state(
         self, operator: OperatorProgram, place: Place, tag: str | None = None
-    ) -> tuple[Lines, Place]:
+    ) -> tuple[f.Lines, Place]:
         """A copy of a record that may be in the operator's state, for functions downstream that may change it."""
         children = self.tree.children(operator, tag)
         if operator.spec.kind not in EMITS_STATE or all(
             child.spec.kind not in PASSES_REFERENCES for child in children
         ):
             return [], place
-        kept: Lines = [
+        kept: f.Lines = [
             f.made(f.CopyIfMutable, target=f.target(place.value), is_stored=True)
         ] * self.copies
         return f.marked(kept, operator.index), replace(place, is_shared=False)
 
-    def downstream(self, operator: OperatorProgram, place: Place, tag: str | None = None) -> Lines:
+    def downstream(
+        self, operator: OperatorProgram, place: Place, tag: str | None = None
+    ) -> f.Lines:
         """Counts a record that an operator emits, and passes it to all readers."""
         return [*self._counted(operator, "records_out"), *self.readers(operator, place, tag)]
 
-    def readers(self, operator: OperatorProgram, place: Place, tag: str | None) -> Lines:
+    def readers(self, operator: OperatorProgram, place: Place, tag: str | None) -> f.Lines:
         """Passes a record to exchanges and chained operators, in Flink's order. All but the last get a copy."""
-        lines: Lines = []
+        lines: f.Lines = []
         if tag is None and operator.record_type is not None:
             index = operator.index
             convert = self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
             lines.append(self._declared(operator, place, f"row_{index}", convert))
             place = replace(place, value=f"row_{index}")
-        todo: list[tuple[Callable[[Place], Lines], str]] = [
+        todo: list[tuple[Callable[[Place], f.Lines], str]] = [
             (lambda at, n=number, o=output: self.send(operator, n, o, at), f"to_{number}")  # type: ignore[misc]
             for number, output in self.tree.outputs(operator, tag)
         ]
@@ -321,7 +321,7 @@ class Lowering:
 
     def send(
         self, operator: OperatorProgram, number: int, output: OutputProgram, place: Place
-    ) -> Lines:
+    ) -> f.Lines:
         """Passes a record to an exchange, or first combines it with other records of its key (batch mode)."""
         lines = self.keep(place, operator)
         label = one_line_name(output.label)
@@ -347,7 +347,7 @@ class Lowering:
         sent = f.made(f.Send, number=number, value=value, key=key, time=time)
         return [*lines, *f.with_comment(f.marked([sent], operator.index), f"-> {label}")]
 
-    def _combine(self, number: int, output: OutputProgram, place: Place, comment: str) -> Lines:
+    def _combine(self, number: int, output: OutputProgram, place: Place, comment: str) -> f.Lines:
         assert output.key is not None
         where = FIRST_OUTPUT - number
         key, previous = f"key_{number}", f"sum_{number}"
@@ -448,14 +448,14 @@ class Lowering:
         owner = self.names.bind(f"self_{index}", "function", index)
         return self.call_of(name, function, method, *arguments, owner=owner)
 
-    def set_key(self, operator: OperatorProgram, place: Place, number: int = 0) -> Lines:
+    def set_key(self, operator: OperatorProgram, place: Place, number: int = 0) -> f.Lines:
         """Makes the record's key the current one."""
         index = operator.index
         self.names.bind(f"set_key_{index}", "set_key", index)
         selected = self.key_of(operator, place, number)
         return self.code(operator, place, "key = selected; set_key(key)", selected=selected)
 
-    def set_key_of_rich(self, operator: OperatorProgram, place: Place, number: int = 0) -> Lines:
+    def set_key_of_rich(self, operator: OperatorProgram, place: Place, number: int = 0) -> f.Lines:
         """On a keyed stream a function may use keyed state: its key is set before each call."""
         if not operator.keys or operator.keys[number] is None:
             return []
@@ -469,10 +469,10 @@ class Lowering:
         iterable: ast.expr,
         *,
         nullable: bool = False,
-        side: Lines | None = None,
-        by_tag: dict[str, tuple[str, Lines]] | None = None,
-        body: Lines | None = None,
-    ) -> Lines:
+        side: f.Lines | None = None,
+        by_tag: dict[str, tuple[str, f.Lines]] | None = None,
+        body: f.Lines | None = None,
+    ) -> f.Lines:
         """A loop over the results for one record. `body` is the code for each, else the code downstream."""
         result = f"value_{operator.index}"
         if body is None:
@@ -491,10 +491,10 @@ class Lowering:
 
     def emits_results(
         self, operator: OperatorProgram, place: Place, call: ast.expr, *, calls_emit: bool
-    ) -> Lines:
+    ) -> f.Lines:
         """Emits the results of a function, as `emit_results` does. With `calls_emit`, calls `emit_I` for each."""
         index = operator.index
-        side: Lines = []
+        side: f.Lines = []
         self.names.bind("is_tagged", "shared")
         if self.emit_sides(operator):
             name = self.names.bind(f"emit_side_{index}", "collect_tagged", index)
@@ -507,7 +507,7 @@ class Lowering:
             by_tag = self._by_tag(operator, place)
         return self.emits(operator, place, call, nullable=True, side=side, by_tag=by_tag, body=body)
 
-    def _by_tag(self, operator: OperatorProgram, place: Place) -> dict[str, tuple[str, Lines]]:
+    def _by_tag(self, operator: OperatorProgram, place: Place) -> dict[str, tuple[str, f.Lines]]:
         """The code downstream of each side output, for records whose tag is known at compile time."""
         index, found = operator.index, {}
         types = dict(operator.side_types)
@@ -524,7 +524,7 @@ class Lowering:
             found[tag] = value, [*lines, *self.downstream(operator, inner, tag)]
         return found
 
-    def call(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+    def call(self, operator: OperatorProgram, place: Place, number: int) -> f.Lines:
         """Calls an operator that emits outside record processing. Everything downstream of it is a separate function."""
         index = operator.index
         name = self.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
@@ -550,7 +550,7 @@ def identified(key: str, plain: str, identify: str) -> ast.stmt:
     return ast.parse(text).body[0]
 
 
-def loop_over(body: list[ast.stmt], *, has_timestamps: bool) -> ast.For:
+def loop_over(body: f.Lines, *, has_timestamps: bool) -> ast.For:
     """The loop over a batch."""
     if not has_timestamps:
         return ast.For(f.target("value"), f.name("values"), body, [], lineno=0)

@@ -11,7 +11,6 @@ from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.associative import is_associative
 from opchain.compiler.codegen.lower.chain import Place
 from opchain.compiler.codegen.lower.lowering import (
-    Lines,
     Lowering,
     comment,
     function_of,
@@ -36,7 +35,7 @@ _WITH_TIMERS = (specs.KeyedProcessSpec, specs.KeyedCoProcessSpec, specs.KeyedBro
 
 def lower_timestamps(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
-) -> Lines:
+) -> f.Lines:
     """Gives a record its timestamp, and keeps the greatest of a batch for the watermark generator.
 
     This is done only for generators that need nothing but the greatest timestamp, and emit after the batch. Any other
@@ -55,7 +54,7 @@ def lower_timestamps(
         return lowering.downstream(operator, place)
     if not is_written_out:
         return lowering.call(operator, place, number)
-    lines: Lines = []
+    lines: f.Lines = []
     index, assigner = operator.index, strategy.timestamp_assigner
     if assigner is not None:
         lowering.names.bind("NO_TIMESTAMP", "shared")
@@ -92,7 +91,7 @@ def lower_timestamps(
     return [*lines, *lowering.downstream(operator, place)]
 
 
-def lower_map(lowering: Lowering, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+def lower_map(lowering: Lowering, operator: OperatorProgram, place: Place, _number: int) -> f.Lines:
     """`value_1 = parse_1(value)`."""
     index = operator.index
     function = function_of(operator)
@@ -111,7 +110,7 @@ def lower_map(lowering: Lowering, operator: OperatorProgram, place: Place, _numb
 
 def lower_filter(
     lowering: Lowering, operator: OperatorProgram, place: Place, _number: int
-) -> Lines:
+) -> f.Lines:
     """`if is_click_2(value_1): ...`."""
     test = lowering.applied(operator, "filter", place.record)
     guard = ast.If(test, lowering.downstream(operator, place), [])
@@ -121,7 +120,7 @@ def lower_filter(
 
 def lower_flat_map(
     lowering: Lowering, operator: OperatorProgram, place: Place, _number: int
-) -> Lines:
+) -> f.Lines:
     """`for value_3 in words_3(value_2): ...`."""
     call = lowering.applied(operator, "flat_map", place.record)
     return [*lowering.set_key_of_rich(operator, place), *lowering.emits(operator, place, call)]
@@ -129,7 +128,7 @@ def lower_flat_map(
 
 def lower_map_batches(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
-) -> Lines:
+) -> f.Lines:
     """`values_of_1.append(value)`. The batch is flushed at the end of the turn."""
     index = operator.index
     function = lowering.function
@@ -142,13 +141,13 @@ def lower_map_batches(
 
 def lower_process(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
-) -> Lines:
+) -> f.Lines:
     """A loop over the results of a process function. Tagged results go to side outputs."""
     index = operator.index
     has_two_inputs = isinstance(operator.spec, (specs.CoProcessSpec, specs.KeyedCoProcessSpec))
     method = f"process_element{number + 1}" if has_two_inputs else "process_element"
     context = lowering.names.bind(f"context_{index}", "context", index)
-    lines: Lines = []
+    lines: f.Lines = []
     if place.timestamp is not None:
         lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
     call = lowering.applied(operator, method, place.record, f.name(context))
@@ -160,7 +159,7 @@ def lower_process(
 
 def lower_keyed_process(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
-) -> Lines:
+) -> f.Lines:
     """The code of `process`, after the record's key is set."""
     if _emits_by_timer(operator):
         lowering.later(f"fire_{operator.index}", lambda: _timers_function(lowering, operator))
@@ -176,7 +175,7 @@ _NOT_COMBINED = (
 
 def lower_reduce(
     lowering: Lowering, operator: OperatorProgram, place: Place, _number: int
-) -> Lines:
+) -> f.Lines:
     """Reduces the record into its key's entry. In batch mode, results are emitted only at the end of the key."""
     index, names = operator.index, lowering.names
     key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
@@ -217,7 +216,9 @@ def lower_reduce(
     return [*lines, *copied, *lowering.downstream(operator, place)]
 
 
-def lower_co_map(lowering: Lowering, operator: OperatorProgram, place: Place, number: int) -> Lines:
+def lower_co_map(
+    lowering: Lowering, operator: OperatorProgram, place: Place, number: int
+) -> f.Lines:
     """A map per input; None emits nothing."""
     index, result = operator.index, f"value_{operator.index}"
     call = lowering.applied(operator, ("map1", "map2")[number], place.record)
@@ -234,7 +235,7 @@ def lower_co_map(lowering: Lowering, operator: OperatorProgram, place: Place, nu
 
 def lower_co_flat_map(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
-) -> Lines:
+) -> f.Lines:
     """A flat map per input; None emits nothing."""
     call = lowering.applied(operator, ("flat_map1", "flat_map2")[number], place.record)
     lines = lowering.emits(operator, place, call, nullable=True)
@@ -243,7 +244,7 @@ def lower_co_flat_map(
 
 def lower_broadcast_process(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
-) -> Lines:
+) -> f.Lines:
     """The code of a process function for the stream's records. Broadcast records are few: a call processes them."""
     if number:
         return lowering.call(operator, place, number)
@@ -253,17 +254,17 @@ def lower_broadcast_process(
 
 def lower_sink_writer(
     lowering: Lowering, operator: OperatorProgram, place: Place, _number: int
-) -> Lines:
+) -> f.Lines:
     """`values_of_4.append(value_3)`. The records are written as a batch, and committables are emitted at the end."""
     lowering.add_emit_function(operator)
     return gather(lowering, operator, place, 0)
 
 
-def gather(lowering: Lowering, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+def gather(lowering: Lowering, operator: OperatorProgram, place: Place, _number: int) -> f.Lines:
     """`values_of_4.append(value_3)`, for an operator that takes records as a batch."""
     index = operator.index
     values = lowering.names.bind(f"values_of_{index}", "sink_values", index)
-    lines: Lines = [f.made(f.Append, list=values, value=place.record, sink=index)]
+    lines: f.Lines = [f.made(f.Append, list=values, value=place.record, sink=index)]
     if operator.timestamps:
         times = lowering.names.bind(f"timestamps_of_{index}", "sink_timestamps", index)
         time = place.time or ast.Constant(None)
@@ -273,11 +274,11 @@ def gather(lowering: Lowering, operator: OperatorProgram, place: Place, _number:
 
 def lower_legacy_sink(
     lowering: Lowering, operator: OperatorProgram, place: Place, _number: int
-) -> Lines:
+) -> f.Lines:
     """`print_sink_4(value_3, context_4)`."""
     index = operator.index
     context = lowering.names.bind(f"context_{index}", "context", index)
-    lines: Lines = []
+    lines: f.Lines = []
     if place.timestamp is not None:
         lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
     call = lowering.applied(operator, "invoke", place.record, f.name(context))
@@ -296,7 +297,7 @@ def _timers_function(lowering: Lowering, operator: OperatorProgram) -> None:
     parts = f.name("timestamp"), f.name(context)
     call = lowering.call_of(name, function_of(operator), "on_timer", *parts, owner=owner)
     function.types["timestamp"] = int
-    lines: Lines = []
+    lines: f.Lines = []
     if not lowering.program.is_batch:  # there, all timers are of the current key
         lowering.names.bind(f"set_state_key_{index}", "set_state_key", index)
         lines += f.statements(f"set_state_key_{index}(key_{index})", index)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.lower.chain import Place
-from opchain.compiler.codegen.lower.lowering import Lines, Lowering, comment
+from opchain.compiler.codegen.lower.lowering import Lowering, comment
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import has_plain_windows, is_aligned
 from opchain.runtime.operators.windows.session_window_operator import (
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _PROCESS_WINDOW = (ProcessWindowFunction, ProcessAllWindowFunction)
 
 
-def lower_window(lowering: Lowering, operator: OperatorProgram, place: Place, number: int) -> Lines:
+def lower_window(
+    lowering: Lowering, operator: OperatorProgram, place: Place, number: int
+) -> f.Lines:
     """Windows of time or of a count, with the default trigger, are written out. All others are called."""
     spec = operator.spec
     assert isinstance(spec, specs.WindowSpec)
@@ -58,7 +60,7 @@ def lower_window(lowering: Lowering, operator: OperatorProgram, place: Place, nu
 
 def _window_writer(
     lowering: Lowering, operator: OperatorProgram
-) -> Callable[[Lowering, OperatorProgram, Place], Lines] | None:
+) -> Callable[[Lowering, OperatorProgram, Place], f.Lines] | None:
     """The function that writes the code with which a window operator adds records; None if it is called instead.
 
     In batch mode, the code notifies most of these operators when the next key begins.
@@ -76,7 +78,7 @@ def _window_writer(
     return _processing_time if is_plain else None
 
 
-def _processing_time(lowering: Lowering, operator: OperatorProgram, place: Place) -> Lines:
+def _processing_time(lowering: Lowering, operator: OperatorProgram, place: Place) -> f.Lines:
     """The code of `ProcessingTimeWindowOperator.process_element`, after its key is known."""
     text = """
         for pane in op.open_panes():
@@ -88,7 +90,7 @@ def _processing_time(lowering: Lowering, operator: OperatorProgram, place: Place
     return lowering.code(operator, place, text, add=add)
 
 
-def _counted(lowering: Lowering, operator: OperatorProgram, place: Place) -> Lines:
+def _counted(lowering: Lowering, operator: OperatorProgram, place: Place) -> f.Lines:
     """The code of `CountWindowOperator.process_element`, after its key is known."""
     assigner = operator.spec.assigner  # type: ignore[attr-defined]
     is_tumbling = assigner.window_slide == assigner.window_size
@@ -111,7 +113,7 @@ def _counted(lowering: Lowering, operator: OperatorProgram, place: Place) -> Lin
     return lowering.code(operator, place, text, added=added)
 
 
-def _session(lowering: Lowering, operator: OperatorProgram, place: Place) -> Lines:
+def _session(lowering: Lowering, operator: OperatorProgram, place: Place) -> f.Lines:
     """The code of `SessionWindowOperator.process_element`, after its key is known."""
     index, assigner = operator.index, operator.spec.assigner  # type: ignore[attr-defined]
     lowering.function.before += f.statements(
@@ -135,7 +137,7 @@ def _session(lowering: Lowering, operator: OperatorProgram, place: Place) -> Lin
     return lowering.code(operator, place, text, add=add)
 
 
-def _aligned(lowering: Lowering, operator: OperatorProgram, place: Place) -> Lines:
+def _aligned(lowering: Lowering, operator: OperatorProgram, place: Place) -> f.Lines:
     """The code of `AlignedWindowOperator.process_element`, after its key is known.
 
     The operator itself handles windows that are new, late or have fired (`pane_for`, `panes_for`).
@@ -180,7 +182,7 @@ def _add(
     contents: str,
     read: str,
     entry: str,
-) -> Lines:
+) -> f.Lines:
     """Takes the record into the key's contents at `entry`, as the class at `contents` does."""
     index = operator.index
     spec = operator.spec
@@ -275,7 +277,9 @@ def _fire_function(lowering: Lowering, operator: OperatorProgram) -> None:
     function.body = f.marked([loop], index)
 
 
-def _evaluated(lowering: Lowering, operator: OperatorProgram, place: Place, emits: Lines) -> Lines:
+def _evaluated(
+    lowering: Lowering, operator: OperatorProgram, place: Place, emits: f.Lines
+) -> f.Lines:
     """Makes the key current, and gives the contents of its window to `emits`, as `Contents.elements` does."""
     index, spec = operator.index, operator.spec
     assert isinstance(spec, specs.WindowSpec)

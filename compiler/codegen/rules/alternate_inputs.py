@@ -42,10 +42,8 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.compiler.codegen.form import Form
 
-
-def alternate_inputs(form: Form) -> None:
+def alternate_inputs(form: f.Form) -> None:
     """Turns the functions over batches into generators, if all of them are loops."""
     functions = [
         item
@@ -67,7 +65,7 @@ def alternate_inputs(form: Form) -> None:
         function.takes_turns = True
 
 
-def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:
+def _loops(body: f.Lines) -> Iterator[ast.For]:
     """The loops over the records: in a `try` if attributes are stored after it."""
     for statement in body:
         if isinstance(statement, ast.For):

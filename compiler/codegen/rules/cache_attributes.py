@@ -43,7 +43,6 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.compiler.codegen.form import Form, Function
 
 _OF_CONTAINERS = frozenset(
     {
@@ -58,7 +57,7 @@ _OF_ITEMS = {"len", "list", "max", "min", "set", "sorted", "sum", "tuple"}
 """Builtins that take such a container."""
 
 
-def cache_attributes(form: Form) -> None:
+def cache_attributes(form: f.Form) -> None:
     """Rewrites the loops of functions over batches."""
     for function in form.batch_functions():
         if function.kind in ("process", "batch") and len(function.body) == 1:
@@ -67,7 +66,7 @@ def cache_attributes(form: Form) -> None:
                 _rewrite(form, function, loop)
 
 
-def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
+def _rewrite(form: f.Form, function: f.Function, loop: ast.For) -> None:
     nodes = [
         node for statement in f.all_statements(loop.body) for node in _expressions_in(statement)
     ]
@@ -94,8 +93,8 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
     function.fallback = plain.name
     form.names.bind("has_plain", "has_plain")
     guards = [f.expression(f"{one} is not {other}") for one, other in combinations(owners, 2)]
-    before: list[ast.stmt] = []
-    behind: list[ast.stmt] = []
+    before: f.Lines = []
+    behind: f.Lines = []
     for owner in owners:
         index = int(owner.rpartition("_")[2])
         plain_names = tuple(sorted(found[owner]))
@@ -163,7 +162,7 @@ def _is_of_object(node: ast.AST) -> bool:
     )
 
 
-def _is_harmless(form: Form, node: ast.AST) -> bool:
+def _is_harmless(form: f.Form, node: ast.AST) -> bool:
     """Whether a node runs no code that could see a function object."""
     if isinstance(node, ast.Attribute):
         return _is_look_up(node) or node.attr == "__class__" or notes.is_field(node)
@@ -183,7 +182,7 @@ def _is_harmless(form: Form, node: ast.AST) -> bool:
     return not isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred))
 
 
-def _only_sets_key(form: Form, name: str) -> bool:
+def _only_sets_key(form: f.Form, name: str) -> bool:
     """Whether a call only sets the current key. In batch mode it may also fire the timers of the previous key."""
     if stem(name) not in SETS_KEY:
         return False

@@ -33,14 +33,13 @@ from opchain.runtime.types.type_information import BasicTypeInfo, TypeInformatio
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.compiler.codegen.form import Form, Function
 
 _BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
 _WITHOUT_PARTS = (BasicTypeInfo, DateTypeInfo, TimeTypeInfo, TimestampTypeInfo)
 """Types whose converted values never change."""
 
 
-def convert_declared_types(form: Form) -> None:
+def convert_declared_types(form: f.Form) -> None:
     """Writes out all conversions."""
     for function in form.functions:
         converted: dict[str, TypeInformation[Any]] = {}
@@ -57,13 +56,13 @@ def convert_declared_types(form: Form) -> None:
             _forward(function, statement, lines)
 
 
-def _next_of(function: Function) -> f.Convert | None:
+def _next_of(function: f.Function) -> f.Convert | None:
     """The first conversion that is not written out. Statements that are rewritten are other objects."""
     found = f.all_statements(function.body)
     return next((item for item in found if isinstance(item, f.Convert)), None)
 
 
-def _forward(function: Function, statement: f.Convert, lines: list[ast.stmt]) -> None:
+def _forward(function: f.Function, statement: f.Convert, lines: f.Lines) -> None:
     """Removes the variable of a record that needs no conversion, and uses the variable before it."""
     value = statement.value
     (made,) = lines if len(lines) == 1 else (None,)
@@ -73,7 +72,7 @@ def _forward(function: Function, statement: f.Convert, lines: list[ast.stmt]) ->
         function.body = [f.replaced(item, same) for item in body]
 
 
-def _declared(form: Form, statement: f.Convert) -> TypeInformation[Any]:
+def _declared(form: f.Form, statement: f.Convert) -> TypeInformation[Any]:
     operator = form.program.operators[notes.operator(statement)]
     declared = operator.record_type
     if statement.tag is not None:
@@ -83,7 +82,7 @@ def _declared(form: Form, statement: f.Convert) -> TypeInformation[Any]:
 
 
 def _is_converted(
-    function: Function,
+    function: f.Function,
     value: ast.expr,
     declared: TypeInformation[Any],
     converted: dict[str, TypeInformation[Any]],
@@ -103,7 +102,7 @@ def _is_converted(
     return not (is_changed or has_another_name) and value.id not in escaping_of(function)
 
 
-def nothing_is_left_to_convert(form: Form) -> None:
+def nothing_is_left_to_convert(form: f.Form) -> None:
     """No `Convert` is left."""
     for function in form.functions:
         for item in f.all_statements(function.body):
@@ -111,12 +110,12 @@ def nothing_is_left_to_convert(form: Form) -> None:
 
 
 def _converted(
-    form: Form,
-    function: Function,
+    form: f.Form,
+    function: f.Function,
     statement: f.Convert,
     declared: TypeInformation[Any],
     types: dict[str, StaticType | None],
-) -> list[ast.stmt]:
+) -> f.Lines:
     operator, row, value = notes.operator(statement), statement.target.id, statement.value
     display = display_of(value, form.constants)
     if display is not None and isinstance(declared, (RowTypeInfo, TupleTypeInfo)):
@@ -135,13 +134,13 @@ def _converted(
 
 
 def _by_fields(
-    form: Form,
-    function: Function,
+    form: f.Form,
+    function: f.Function,
     statement: f.Convert,
     display: Display,
     declared: RowTypeInfo | TupleTypeInfo,
     types: dict[str, StaticType | None],
-) -> list[ast.stmt] | None:
+) -> f.Lines | None:
     """A tuple, or a Row with the declared names, from the fields of a record that is not built."""
     is_row = isinstance(declared, RowTypeInfo)
     names = tuple(declared.get_field_names()) if isinstance(declared, RowTypeInfo) else ()
@@ -202,7 +201,7 @@ def _test_of(
 
 
 def _conversion(
-    form: Form,
+    form: f.Form,
     statement: f.Convert,
     fields: Display,
     targets: Sequence[ast.expr],
@@ -210,7 +209,7 @@ def _conversion(
     alone: Sequence[int],
     *,
     may_hold_none: bool,
-) -> list[ast.stmt]:
+) -> f.Lines:
     """Converts the fields of a record that is not built.
 
     Args:
@@ -223,7 +222,7 @@ def _conversion(
         may_hold_none: Whether such a field may be None, and stays so.
     """
     operator = notes.operator(statement)
-    by_field: list[ast.stmt] = []
+    by_field: f.Lines = []
     for position in alone:
         convert = form.names.bind(
             f"{statement.convert}_{position}", "field_converter", operator, position
@@ -244,7 +243,7 @@ def _conversion(
 
 def _arranged(
     statement: f.Convert, display: Display, declared: tuple[str, ...]
-) -> tuple[list[ast.stmt], Display] | None:
+) -> tuple[f.Lines, Display] | None:
     """The fields in the order of a Row's declared names, after lines that compute them in their own order.
 
     A tuple has no declared names. The result is None for a record that only the converter knows how to read.
@@ -261,7 +260,7 @@ def _arranged(
         return None
     if names == declared:
         return [], replace(display, shape=Shape(Row))
-    lines: list[ast.stmt] = []
+    lines: f.Lines = []
     elements = dict(zip(names, display.elements, strict=True))
     for name, element in elements.items():
         if not isinstance(element, (ast.Name, ast.Constant)):

@@ -42,10 +42,9 @@ from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.displays import Display
-    from opchain.compiler.codegen.form import Form, Function
 
 
-def count_keys(form: Form) -> None:
+def count_keys(form: f.Form) -> None:
     """Rewrites folds in front of exchanges."""
     places: dict[str, list[_Place]] = {}
     for function in form.functions:
@@ -67,12 +66,12 @@ def count_keys(form: Form) -> None:
 class _Place(NamedTuple):
     """A fold, and the types of its function's variables."""
 
-    function: Function
+    function: f.Function
     fold: f.Fold
     types: dict[str, StaticType | None]
 
 
-def _alike(form: Form, places: list[_Place]) -> list[Narrow]:
+def _alike(form: f.Form, places: list[_Place]) -> list[Narrow]:
     """What is kept of the records of all folds of an output, if it is the same; else nothing."""
     for keeps_key in (False, True):
         found = [narrowed(form, *place, keeps_key=keeps_key) for place in places]
@@ -83,7 +82,7 @@ def _alike(form: Form, places: list[_Place]) -> list[Narrow]:
     return []
 
 
-def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
+def _rewrite(form: f.Form, places: list[_Place], narrows: list[Narrow]) -> None:
     where = notes.operator(places[0].fold)
     number, shape = FIRST_OUTPUT - where, narrows[0].result.shape
     names: list[str] = []
@@ -111,7 +110,7 @@ def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
         function.body = f.replaced_by(function.body, fold, lines)
 
 
-def _names(form: Form, number: int, record: Display) -> str:
+def _names(form: f.Form, number: int, record: Display) -> str:
     """A name for the names of a Row's fields. All Rows share the list, which is pickled once per buffer."""
     if not (record.shape and record.shape.names):
         return "None"
@@ -146,9 +145,7 @@ def _counts(fold: f.Fold, narrow: Narrow) -> bool:
     return is_sum and is_one and added in (f"{fold.previous} + 1", f"1 + {fold.previous}")
 
 
-def _counted(
-    form: Form, function: Function, fold: f.Fold, layout: tuple[Any, ...]
-) -> list[ast.stmt]:
+def _counted(form: f.Form, function: f.Function, fold: f.Fold, layout: tuple[Any, ...]) -> f.Lines:
     where = notes.operator(fold)
     number = FIRST_OUTPUT - where
     name = form.names.bind(f"keys_{number}", "counted_keys", *layout)
@@ -160,8 +157,8 @@ def _counted(
 
 
 def _combined(
-    form: Form, fold: f.Fold, narrow: Narrow, layout: tuple[Any, ...], names: list[str]
-) -> list[ast.stmt]:
+    form: f.Form, fold: f.Fold, narrow: Narrow, layout: tuple[Any, ...], names: list[str]
+) -> f.Lines:
     where = notes.operator(fold)
     table = form.names.bind(f"sums_to_{FIRST_OUTPUT - where}", "combined_sums", *layout)
     form.remark(where, "summed up before the exchange")

@@ -17,26 +17,20 @@ batch may be processed in parts.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.names import stem, unused
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
 
-    Lines = list[ast.stmt]
-
-
-def count_once(form: Form) -> None:
+def count_once(form: f.Form) -> None:
     """Counts in functions over batches."""
     for function in form.batch_functions():
         _Counting(form, function).run()
 
 
-def nothing_is_counted_by_record(form: Form) -> None:
+def nothing_is_counted_by_record(form: f.Form) -> None:
     """No `Count` is left in a function over batches."""
     for function in form.batch_functions():
         found = [item for item in f.all_statements(function.body) if isinstance(item, f.Count)]
@@ -44,7 +38,7 @@ def nothing_is_counted_by_record(form: Form) -> None:
 
 
 class _Counting:
-    def __init__(self, form: Form, function: Function) -> None:
+    def __init__(self, form: f.Form, function: f.Function) -> None:
         self.form = form
         self.function = function
         self.found: dict[int, dict[str, list[str]]] = {}
@@ -89,9 +83,9 @@ class _Counting:
     def _note(self, operator: int, what: str, number: str) -> None:
         self.found.setdefault(operator, {}).setdefault(what, []).append(number)
 
-    def _segment(self, block: Lines, number: str | None) -> None:
+    def _segment(self, block: f.Lines, number: str | None) -> None:
         """Counts in a block that `number` records of the batch reach. None if the number is unknown."""
-        done: Lines = []
+        done: f.Lines = []
         for position, statement in enumerate(block):
             if isinstance(statement, f.Count):
                 if number is None and not self.appends_elsewhere:
@@ -109,7 +103,7 @@ class _Counting:
                 number = None
         block[:] = done
 
-    def _list_of(self, rest: Lines) -> str | None:
+    def _list_of(self, rest: f.Lines) -> str | None:
         """The list that gets exactly one entry each time this statement runs."""
         for statement in rest:
             found = None

@@ -31,26 +31,20 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.displays import display_of
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
 
-    Block = list[ast.stmt]
-
-
-def decide_in_branches(form: Form) -> None:
+def decide_in_branches(form: f.Form) -> None:
     """Moves the code after each filter of None."""
     for function in form.functions:
         for block in f.all_blocks(function.body):
             _decide(form, function.body, block)
 
 
-def _decide(form: Form, body: Block, block: Block) -> None:
+def _decide(form: f.Form, body: f.Lines, block: f.Lines) -> None:
     places = [place for place, item in enumerate(block) if not isinstance(item, f.Count)]
     for place, later in pairwise(places):
         test, branches = block[later], block[place]
@@ -85,7 +79,7 @@ def _decide(form: Form, body: Block, block: Block) -> None:
         return
 
 
-def _split(form: Form, block: ast.Try, variable: str) -> None:
+def _split(form: f.Form, block: ast.Try, variable: str) -> None:
     """Creates a record after a `try` instead of at its end. The values of its fields, which may raise, are still computed there."""
     last = block.body[-1]
     display = display_of(getattr(last, "value", None), form.constants)
@@ -116,7 +110,7 @@ def _asked(test: ast.expr) -> tuple[str, ast.expr | None] | None:
     return None
 
 
-def _ends(block: Block, variable: str) -> list[Block] | None:
+def _ends(block: f.Lines, variable: str) -> list[f.Lines] | None:
     """The blocks whose last statement sets the variable, one of which always runs last. None if there may be others.
 
     While an exception is handled the variable is set to None: what follows must not run there.
@@ -126,14 +120,14 @@ def _ends(block: Block, variable: str) -> list[Block] | None:
     last = block[-1]
     if f.variable_set(last) == variable:
         return [block]
-    handled: list[Block] = []
+    handled: list[f.Lines] = []
     if isinstance(last, ast.If):
         inner = [last.body, last.orelse]
     elif isinstance(last, ast.Try) and not last.finalbody:
         inner, handled = [last.orelse], [handler.body for handler in last.handlers]
     else:
         return None
-    found: list[Block] = []
+    found: list[f.Lines] = []
     for each in (*inner, *handled):
         ends = _ends(each, variable)
         if ends is None or (

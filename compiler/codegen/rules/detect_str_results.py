@@ -14,15 +14,12 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.runtime.program.operator_specs import FlatMapSpec
 from opchain.runtime.program.vertex_program import NO_OPERATOR
-
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
 
 _GIVE_LISTS = frozenset({"findall", "finditer", "items", "keys", "rsplit", "split", "splitlines"})
 _ITERABLES = (enumerate, filter, list, map, range, reversed, set, sorted, tuple, zip)
@@ -32,7 +29,7 @@ _DISPLAYS = (
 )
 
 
-def detect_str_results(form: Form) -> None:
+def detect_str_results(form: f.Form) -> None:
     """Rewrites loops over results that could be a str, in functions over batches."""
     for function in form.batch_functions():
         found: set[int] = set()
@@ -52,7 +49,7 @@ def detect_str_results(form: Form) -> None:
             function.after += f.statements(f"op_{index}.look_at(returned_{index})", NO_OPERATOR)
 
 
-def _could_be_text(node: ast.expr, form: Form) -> bool:
+def _could_be_text(node: ast.expr, form: f.Form) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name not in _GIVE_LISTS

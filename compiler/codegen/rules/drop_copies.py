@@ -27,20 +27,19 @@ from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.static_types import is_frozen, type_of
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
 
 _READS_ONLY = (json.loads, *(function for function in vars(math).values() if callable(function)))
 """Functions of libraries that keep and change no argument."""
 
 
-def drop_copies(form: Form) -> None:
+def drop_copies(form: f.Form) -> None:
     """Removes each `CopyIfMutable` that makes no observable difference."""
     for function in form.functions:
         _drop_copies(form, function)
 
 
-def _drop_copies(form: Form, function: Function) -> None:
+def _drop_copies(form: f.Form, function: f.Function) -> None:
     if not any(isinstance(item, f.CopyIfMutable) for item in f.all_statements(function.body)):
         return
     types = types_of(function, form)
@@ -48,7 +47,7 @@ def _drop_copies(form: Form, function: Function) -> None:
     harmless = _is_harmless(form, function, types)
     dropped: set[str] = set()
 
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         if not isinstance(statement, f.CopyIfMutable):
             return None
         kept = statement.target.id
@@ -69,7 +68,7 @@ def _drop_copies(form: Form, function: Function) -> None:
     _forward(function, dropped)
 
 
-def _is_only_computed_with(function: Function, variable: str) -> bool:
+def _is_only_computed_with(function: f.Function, variable: str) -> bool:
     """Whether only fields of a record are read, and each is an operand. An operation creates a new object."""
     reads = operands = 0
     for statement in f.all_statements(function.body):
@@ -88,11 +87,11 @@ def _is_only_computed_with(function: Function, variable: str) -> bool:
     return reads == operands
 
 
-def _forward(function: Function, dropped: set[str]) -> None:
+def _forward(function: f.Function, dropped: set[str]) -> None:
     """Replaces `value_to_0` by `value` if both are the same object."""
     parts: dict[str, ast.expr] = {}
 
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         name, value = f.variable_set(statement), getattr(statement, "value", None)
         if name not in dropped or not isinstance(value, ast.Name):
             return None
@@ -103,7 +102,7 @@ def _forward(function: Function, dropped: set[str]) -> None:
     f.replace_variables(function, parts)
 
 
-def _is_harmless(form: Form, function: Function, types: dict[str, StaticType | None]) -> bool:
+def _is_harmless(form: f.Form, function: f.Function, types: dict[str, StaticType | None]) -> bool:
     """Whether nothing in a function changes records, or passes them to code that could change them."""
     program = form.program
     for statement in f.all_statements(function.body):
@@ -128,7 +127,7 @@ def _is_harmless(form: Form, function: Function, types: dict[str, StaticType | N
 
 
 def _is_new(
-    statement: ast.AugAssign, function: Function, types: dict[str, StaticType | None]
+    statement: ast.AugAssign, function: f.Function, types: dict[str, StaticType | None]
 ) -> bool:
     """Whether `x += y` certainly changes no record: x is immutable, or set to nothing but constants and results."""
     assert isinstance(statement.target, ast.Name)
@@ -150,7 +149,7 @@ def _is_new(
     )
 
 
-def _is_pure(node: ast.expr, types: dict[str, StaticType | None], form: Form) -> bool:
+def _is_pure(node: ast.expr, types: dict[str, StaticType | None], form: f.Form) -> bool:
     """Whether an expression has no side effects, including the internal functions that it calls."""
     for item in ast.walk(node):
         if isinstance(item, ast.Attribute):

@@ -31,7 +31,6 @@ from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import IterableOf, never_raises, type_of
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
     from opchain.compiler.codegen.static_types import StaticType
 
     Types = dict[str, StaticType | None]
@@ -40,14 +39,14 @@ if TYPE_CHECKING:
 _COUNTER = re.compile(r"count_\d+(_too)*")
 
 
-def extend_lists(form: Form) -> None:
+def extend_lists(form: f.Form) -> None:
     """Rewrites loops that only append to lists, the innermost first."""
     for function in form.functions:
         types, read_later = types_of(function, form), f.names_in(function.after)
         function.body = f.rewritten(function.body, partial(_extended, types, read_later))
 
 
-def _extended(types: Types, read_later: set[str], statement: ast.stmt) -> list[ast.stmt] | None:
+def _extended(types: Types, read_later: set[str], statement: ast.stmt) -> f.Lines | None:
     if isinstance(statement, ast.For) and not statement.orelse:
         iterable = statement.iter
     elif (
@@ -62,7 +61,7 @@ def _extended(types: Types, read_later: set[str], statement: ast.stmt) -> list[a
     variable = target.id
     *counts, last = statement.body
     comments = [notes.comment(statement), notes.comment(last)]
-    lines: list[ast.stmt] = []
+    lines: f.Lines = []
     if isinstance(last, ast.If) and not last.orelse and len(last.body) == 1:
         if not _is_list(iterable, types) or not never_raises(last.test, types):
             return None

@@ -109,11 +109,10 @@ from opchain.runtime.state.keys.key_identity import key_identity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
 
 
-def fold_windows(form: Form) -> None:
+def fold_windows(form: f.Form) -> None:
     """Rewrites the sends of loops over batches to windows that can be folded, where an output has one."""
     for number, fold in list(form.window_folds.items()):
         sends = [each for each in form.sends(number) if each[0].kind not in ("fallback", "emit")]
@@ -139,14 +138,14 @@ class _Partial:
     """
 
     kinds: tuple[str, ...]
-    adds: list[ast.stmt]
+    adds: f.Lines
     checked: dict[str, ast.expr] = field(default_factory=dict)
     classes: frozenset[type] = frozenset({int})
 
 
 def _folded(
-    form: Form, function: Function, send: f.Send, fold: WindowFold | WindowSelection
-) -> list[ast.stmt] | None:
+    form: f.Form, function: f.Function, send: f.Send, fold: WindowFold | WindowSelection
+) -> f.Lines | None:
     """The statements that fold a record. None if the fold is not associative for its type."""
     if not _has_plain_time(form, function, send):
         return None
@@ -214,7 +213,7 @@ def _keeps_records(fold: WindowFold | WindowSelection) -> bool:
     return isinstance(fold, WindowSelection) or (fold.is_reduce and text_of(fold.folded) == HELD)
 
 
-def _has_plain_time(form: Form, function: Function, send: f.Send) -> bool:
+def _has_plain_time(form: f.Form, function: f.Function, send: f.Send) -> bool:
     """Whether each record that is sent has a key and an int as timestamp.
 
     Timestamps that this chain assigns are ints, and so are times at which something fires. Others may be None.
@@ -227,7 +226,7 @@ def _has_plain_time(form: Form, function: Function, send: f.Send) -> bool:
 
 
 def _fields_of(
-    form: Form, send: f.Send, types: dict[str, StaticType | None], lines: list[ast.stmt]
+    form: f.Form, send: f.Send, types: dict[str, StaticType | None], lines: f.Lines
 ) -> Callable[[ast.expr], ast.expr] | None:
     """A function that replaces `value` in an expression by the record, or by its fields. None if the fields are unknown.
 
@@ -251,7 +250,7 @@ def _fields_of(
     return lambda item: reads.visit(f.replaced(item, {}))
 
 
-def _new_slice(number: int, time: str, step: int, offset: int, run_for: str) -> list[ast.stmt]:
+def _new_slice(number: int, time: str, step: int, offset: int, run_for: str) -> f.Lines:
     """The statements that begin a run if a record is in another slice than the record before."""
     slice_, end = f"slice_to_{number}", f"end_to_{number}"
     since = f"({time} - {offset})" if offset else time
@@ -265,11 +264,11 @@ def _new_slice(number: int, time: str, step: int, offset: int, run_for: str) -> 
 
 
 def _unusual(
-    form: Form,
+    form: f.Form,
     send: f.Send,
     partial_result: _Partial,
     types: dict[str, StaticType | None],
-    lines: list[ast.stmt],
+    lines: f.Lines,
 ) -> list[str]:
     """The conditions for which a record is not folded. Their variables are set in `lines`."""
     number, unusual = send.number, []
@@ -289,7 +288,7 @@ def _unusual(
 
 def _read(
     name: str, checked: ast.expr, types: dict[str, StaticType | None], operator: int
-) -> list[ast.stmt]:
+) -> f.Lines:
     """The statements that read an item of a record. A record without it is unusual: the window may not read it at all."""
     if never_raises(checked, types):
         return [f.let(name, checked, operator)]
@@ -353,7 +352,7 @@ def _listed(
         for part in (fold.first, fold.folded)
     )
     begun: list[ast.expr] = []
-    appends: list[ast.stmt] = []
+    appends: f.Lines = []
     checked: dict[str, ast.expr] = {}
     for place, (kind, first, item) in enumerate(zip(fields, firsts, folded, strict=True)):
         if kind in ("first", "same"):
@@ -414,13 +413,13 @@ def _selected(
 
 
 def _unless_ignored(
-    form: Form,
+    form: f.Form,
     fold: WindowFold | WindowSelection,
     of_record: Callable[[ast.expr], ast.expr],
     types: dict[str, StaticType | None],
     send: f.Send,
-    lines: list[ast.stmt],
-) -> list[ast.stmt] | None:
+    lines: f.Lines,
+) -> f.Lines | None:
     """The statements that send a record in batch mode, unless the window ignores it because of an earlier one.
 
     The earlier record hides the later one wherever records of other batches come between the two in the order of time:

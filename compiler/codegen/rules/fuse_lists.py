@@ -50,22 +50,20 @@ from opchain.compiler.codegen.static_types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
 
-    Block = list[ast.stmt]
     Types = dict[str, StaticType | None]
 
 _CHANGED_AS_NUMBERS = (int, float, bool, str)
 
 
-def fuse_lists(form: Form) -> None:
+def fuse_lists(form: f.Form) -> None:
     """Rewrites loops over lists that the same function fills, where this makes no difference."""
     for function in form.functions:
         _fuse_in(form, function, function.body)
 
 
-def _fuse_in(form: Form, function: Function, block: Block) -> None:
+def _fuse_in(form: f.Form, function: f.Function, block: f.Lines) -> None:
     for statement in block:
         for inner in f.blocks(statement):
             _fuse_in(form, function, inner)
@@ -75,7 +73,9 @@ def _fuse_in(form: Form, function: Function, block: Block) -> None:
             block[:] = fused
 
 
-def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: str) -> Block | None:
+def _fused(
+    form: f.Form, function: f.Function, block: f.Lines, made: ast.stmt, name: str
+) -> f.Lines | None:
     """The block without the list `name`, which its statement `made` creates; None if the list has to be built."""
     start = block.index(made)
     loops = [
@@ -107,7 +107,7 @@ def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: s
     set_in = function.variables_of_a_record([ast.Expr(loop.target), *loop.body])
     is_first = True
 
-    def rewrite(statement: ast.stmt) -> Block | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         nonlocal is_first
         value = _appended(statement, name)
         if value is None:
@@ -152,7 +152,7 @@ def _appended(statement: ast.stmt, name: str) -> ast.expr | None:
 class _Filling:
     """The statements that fill a list."""
 
-    def __init__(self, block: Block, name: str, types: Types) -> None:
+    def __init__(self, block: f.Lines, name: str, types: Types) -> None:
         self._name = name
         self._types = types
         first = next(
@@ -162,7 +162,7 @@ class _Filling:
         )
         self._later = block[first:]
 
-    def may_be_interrupted(self, block: Block) -> bool:
+    def may_be_interrupted(self, block: f.Lines) -> bool:
         """Whether an item may be processed by a block when it is appended."""
         if not all(map(self._is_simple, f.all_statements(self._later))):
             return False

@@ -43,9 +43,6 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from opchain.compiler.codegen.form import Form, Function
-
-    Lines = list[ast.stmt]
 
 _BROADCAST = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
 
@@ -60,7 +57,7 @@ _METHODS = {
 """What the methods of ReadOnlyBroadcastMap do, by name and number of arguments."""
 
 
-def inline_broadcast_states(form: Form) -> None:
+def inline_broadcast_states(form: f.Form) -> None:
     """Rewrites the functions over batches, and over timers, whose head reads broadcast state."""
     spec = form.program.operators[0].spec
     if isinstance(spec, _BROADCAST):
@@ -70,7 +67,7 @@ def inline_broadcast_states(form: Form) -> None:
                 _rewrite(form, function, changing_attributes(kind))
 
 
-def _rewrite(form: Form, function: Function, changing: AbstractSet[str] | None) -> None:
+def _rewrite(form: f.Form, function: f.Function, changing: AbstractSet[str] | None) -> None:
     asked = _Asked(function, changing)
     body = [asked.visit(statement) for statement in function.body]
     for state, descriptor in asked.states.items():
@@ -84,7 +81,7 @@ def _rewrite(form: Form, function: Function, changing: AbstractSet[str] | None) 
     function.body = body
 
 
-def _without_names_of(state: str, body: Lines) -> Lines:
+def _without_names_of(state: str, body: f.Lines) -> f.Lines:
     """The body without variables that are set to the state once, and to nothing else."""
     stores = f.stores(body)
     named = [
@@ -101,7 +98,7 @@ def _without_names_of(state: str, body: Lines) -> Lines:
 class _Asked(ast.NodeTransformer):
     """Replaces calls that get a broadcast state by variables. `states` has an expression for the descriptor of each."""
 
-    def __init__(self, function: Function, changing: AbstractSet[str] | None) -> None:
+    def __init__(self, function: f.Function, changing: AbstractSet[str] | None) -> None:
         self.states: dict[str, ast.expr] = {}
         self._numbers: dict[str, int] = {}
         self._stores = f.stores(function.body)

@@ -67,16 +67,13 @@ from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.codegen.form import Callee, Form, Function
-
-    Lines = list[ast.stmt]
-    Give = Callable[[ast.expr], Lines]
+    Give = Callable[[ast.expr], f.Lines]
     """What happens to the value that a function returns."""
 
 _DEEPEST = 8
 
 
-def inline_functions(form: Form) -> None:
+def inline_functions(form: f.Form) -> None:
     """Replaces calls by bodies wherever the result is the same."""
     for function in list(form.functions):
         inliner = _Inliner(form, function)
@@ -106,7 +103,9 @@ def inline_functions(form: Form) -> None:
             f.add_fallback(form, function, plain)
 
 
-def inline_calls(form: Form, function: Function, callees: dict[str, Callee], block: Lines) -> Lines:
+def inline_calls(
+    form: f.Form, function: f.Function, callees: dict[str, f.Callee], block: f.Lines
+) -> f.Lines:
     """A block with the bodies of some callees, which refer to no global names."""
     if not callees:
         return block
@@ -115,19 +114,19 @@ def inline_calls(form: Form, function: Function, callees: dict[str, Callee], blo
     return inliner.block(block)
 
 
-def _lacks_fields(function: Function) -> bool:
+def _lacks_fields(function: f.Function) -> bool:
     """Whether senders leave out fields of the records that a function gets."""
     arriving = function.types.get("values")
     return isinstance(arriving, ColumnsOf) and arriving.lacks_fields
 
 
-def every_callee_is_bound(form: Form) -> None:
+def every_callee_is_bound(form: f.Form) -> None:
     """Every callee has a binding."""
     for name in form.callees:
         assert name in form.names.bindings, name
 
 
-def _window_that_fires(form: Form, function: Function) -> dict[str, ast.expr]:
+def _window_that_fires(form: f.Form, function: f.Function) -> dict[str, ast.expr]:
     """The call that gives the window, and its variable, in a function for windows that fire. Empty for other functions."""
     kind, _, index = function.name.rpartition("_")
     if kind != "fire" or not isinstance(form.program.operators[int(index)].spec, specs.WindowSpec):
@@ -135,7 +134,7 @@ def _window_that_fires(form: Form, function: Function) -> dict[str, ast.expr]:
     return {f"context_{index}.window()": f.name("window")}
 
 
-def _unused_key(form: Form, function: Function, statement: ast.stmt) -> Lines | None:
+def _unused_key(form: f.Form, function: f.Function, statement: ast.stmt) -> f.Lines | None:
     """Removes the call that makes a key current, if no code can reach the key's state."""
     index = function.name.rpartition("_")[2]
     match statement:
@@ -148,7 +147,7 @@ def _unused_key(form: Form, function: Function, statement: ast.stmt) -> Lines | 
 
 
 class _Inliner:
-    def __init__(self, form: Form, function: Function) -> None:
+    def __init__(self, form: f.Form, function: f.Function) -> None:
         self.form = form
         self.scope = Scope(form, function)
         self._stack: list[Any] = []
@@ -158,10 +157,10 @@ class _Inliner:
 
     # Statements
 
-    def block(self, block: Lines) -> Lines:
+    def block(self, block: f.Lines) -> f.Lines:
         return f.flattened(map(self._statement, block))
 
-    def _statement(self, statement: ast.stmt) -> Lines:
+    def _statement(self, statement: ast.stmt) -> f.Lines:
         operator = notes.operator(statement)
         if isinstance(statement, f.ForEachResult):
             statement.body = self.block(statement.body)
@@ -174,7 +173,7 @@ class _Inliner:
         found = self._inlined(statement, operator)
         if found is not None:
             return f.with_comment(found, notes.comment(statement))
-        before: Lines = []
+        before: f.Lines = []
         if isinstance(statement, ast.If):
             before = self._condition(statement, operator)
         elif isinstance(statement, f.Send) and statement.key is not None:
@@ -190,7 +189,7 @@ class _Inliner:
         self._expressions(statement)
         return [*before, statement]
 
-    def _condition(self, statement: ast.If, operator: int) -> Lines:
+    def _condition(self, statement: ast.If, operator: int) -> f.Lines:
         """Inlines a function that decides, such as a filter. Returns its statements before the condition."""
         before, statement.test = self._computed("kept", statement.test, operator)
         if before:
@@ -198,7 +197,7 @@ class _Inliner:
             notes.comment.set(statement, None)
         return before
 
-    def _computed(self, name: str, call: ast.expr, operator: int) -> tuple[Lines, ast.expr]:
+    def _computed(self, name: str, call: ast.expr, operator: int) -> tuple[f.Lines, ast.expr]:
         """The statements of a called function, and an expression for its value, if it is inlined. Else the call."""
         variable = self.scope.fresh(name, operator)
         give = partial(_assigned, [f.target(variable)])
@@ -210,7 +209,7 @@ class _Inliner:
             return found[:-1], last.value
         return found, f.name(variable)
 
-    def _inlined(self, statement: ast.stmt, operator: int) -> Lines | None:
+    def _inlined(self, statement: ast.stmt, operator: int) -> f.Lines | None:
         """The statements that replace a statement with a call. None if the call stays."""
         if isinstance(statement, f.ForEachResult):
             return self._attempt(statement.iterable, operator, partial(self._emits, statement))
@@ -224,7 +223,7 @@ class _Inliner:
 
     def _assigning(
         self, operator: int, targets: list[ast.expr], definition: Definition, call: ast.Call
-    ) -> Lines:
+    ) -> f.Lines:
         """The statements of a function whose result is assigned.
 
         A `try` of the function must not catch what unpacking or storing the result raises, and its `finally` runs
@@ -261,8 +260,8 @@ class _Inliner:
         self,
         call: ast.expr | None,
         operator: int,
-        body: Callable[[Definition, ast.Call], Lines],
-    ) -> Lines | None:
+        body: Callable[[Definition, ast.Call], f.Lines],
+    ) -> f.Lines | None:
         """The replacement of a call. None for other expressions, and if the call stays, for which a remark is added."""
         if call is None or not self._is_ours(call):
             return None
@@ -287,7 +286,7 @@ class _Inliner:
         self.form.remark(operator, f"inlined: {definition.name}")
         return lines
 
-    def _definition(self, callee: Callee) -> Definition:
+    def _definition(self, callee: f.Callee) -> Definition:
         definition = definition_of(callee.function)
         if callee.function in self._stack or len(self._stack) >= _DEEPEST:
             raise Refused(f"{definition.name} calls itself; write it as a loop")
@@ -295,7 +294,7 @@ class _Inliner:
 
     def _returning(
         self, operator: int, give: Give, definition: Definition, call: ast.Call
-    ) -> Lines:
+    ) -> f.Lines:
         if definition.is_generator:
             raise Refused(f"{definition.name} is a generator; return one result")
         if _collects(callee_of(call, self.form)):
@@ -303,7 +302,7 @@ class _Inliner:
         body = body_of(definition, call, operator, self.scope)
         return structured(body, _value_given(give), definition)
 
-    def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> Lines:
+    def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> f.Lines:
         """The body of a function that emits, with the downstream code in place of each emitted record."""
         operator = notes.operator(statement)
         places = Places(
@@ -350,8 +349,8 @@ class _Inliner:
         definition: Definition,
         call: ast.Call,
         operator: int,
-        loop_over: Callable[[ast.expr], Lines],
-    ) -> Lines:
+        loop_over: Callable[[ast.expr], f.Lines],
+    ) -> f.Lines:
         """The body of a function with a collector, which is a list here. Its records are emitted at the end."""
         if definition.is_generator:
             raise Refused(f"{definition.name} yields and takes a collector; use one of them")
@@ -359,7 +358,7 @@ class _Inliner:
         given = ast.Call(call.func, [*call.args, f.name(records)], call.keywords)
         body = with_appends(body_of(definition, given, operator, self.scope), records, definition)
 
-        def give(value: ast.expr | None) -> Lines:
+        def give(value: ast.expr | None) -> f.Lines:
             if not is_none(value):
                 raise Refused(
                     f"{definition.name} returns a value and takes a collector; collect the value"
@@ -386,12 +385,12 @@ class _Inliner:
             elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
                 setattr(statement, name, [self._expression(item, operator) for item in value])
 
-    def _hoisted(self, statement: ast.stmt, operator: int) -> Lines:
+    def _hoisted(self, statement: ast.stmt, operator: int) -> f.Lines:
         """The bodies of functions with several statements that an expression calls. They run before the statement."""
         if self._is_expression:
             return []
 
-        def computed(node: ast.expr) -> tuple[Lines, ast.expr]:
+        def computed(node: ast.expr) -> tuple[f.Lines, ast.expr]:
             is_refused = any(node is call for call in self._refused)
             if is_refused or not self._is_ours(node) or self._returns_expression(node):
                 return [], node
@@ -432,7 +431,7 @@ class _Inliner:
     def call(self, call: ast.Call, operator: int) -> ast.expr:
         """The expression that a called function returns, if the function does nothing else; otherwise the call."""
 
-        def body(definition: Definition, made: ast.Call) -> Lines:
+        def body(definition: Definition, made: ast.Call) -> f.Lines:
             if definition.returned() is None:
                 raise Refused(
                     f"{definition.name} has statements, and is called within an expression; give its "
@@ -458,12 +457,12 @@ class _Inliner:
         return found[0].value
 
 
-def _value_given(give: Give) -> Callable[[ast.expr | None], Lines]:
+def _value_given(give: Give) -> Callable[[ast.expr | None], f.Lines]:
     """The code that processes a returned value, which is None if the function returns no value."""
     return lambda value: give(value or ast.Constant(None))
 
 
-def _assigned(targets: list[ast.expr], value: ast.expr) -> Lines:
+def _assigned(targets: list[ast.expr], value: ast.expr) -> f.Lines:
     """The statement that sets variables."""
     return [ast.Assign(f.copied(targets), value, lineno=0)]
 
@@ -480,7 +479,7 @@ class _Calls(ast.NodeTransformer):
         return node
 
 
-def _collects(callee: Callee) -> bool:
+def _collects(callee: f.Callee) -> bool:
     """Whether the last parameter of a method is a collector, which its caller does not pass."""
     method = getattr(callee.function, "__name__", "")
     return callee.instance is not None and takes_collector(callee.instance, method)

@@ -122,15 +122,13 @@ from opchain.runtime.task.generated_code import digest_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.state_access.declared_states import DeclaredState
 
-    Lines = list[ast.stmt]
 
 _TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "discard"}
 
 
-def inline_state(form: Form) -> None:
+def inline_state(form: f.Form) -> None:
     """Rewrites the functions over batches of keyed process functions, and of rich functions on keyed streams."""
     for function in form.batch_functions():
         loops = [item for item in function.body if isinstance(item, ast.For)]
@@ -138,7 +136,7 @@ def inline_state(form: Form) -> None:
             _States(form, function, loops[0]).run()
 
 
-def every_table_is_guarded(form: Form) -> None:
+def every_table_is_guarded(form: f.Form) -> None:
     """A function that reads a state's table has a guard that the table exists, and a fallback."""
     for function in form.functions:
         guarded = {
@@ -154,7 +152,7 @@ def every_table_is_guarded(form: Form) -> None:
 
 
 class _States:
-    def __init__(self, form: Form, function: Function, loop: ast.For) -> None:
+    def __init__(self, form: f.Form, function: f.Function, loop: ast.For) -> None:
         self.form = form
         self.function = function
         self.loop = loop
@@ -205,7 +203,7 @@ class _States:
             callees |= lookups[-1].callees(index)
             self.function.before += lookups[-1].prepared(index)
 
-        def looked_up(*, is_held: bool) -> Lines:
+        def looked_up(*, is_held: bool) -> f.Lines:
             block = f.copied(rest)
             for each in lookups:
                 block = each.block(block, types, is_held=is_held)
@@ -245,7 +243,7 @@ class _States:
             self.loop.body = [*self.loop.body[:position], *rest]
             self._set_last_key(set_key, key)
 
-    def _states_called(self, position: int, owner: str) -> tuple[Lines, dict[str, DeclaredState]]:
+    def _states_called(self, position: int, owner: str) -> tuple[f.Lines, dict[str, DeclaredState]]:
         """The states that the code after the key is set only calls, and the loop's body with these calls."""
         body, found = self.loop.body, {}
         spec = self.form.program.operators[notes.operator(body[position])].spec
@@ -261,8 +259,8 @@ class _States:
         set_key: ast.stmt,
         key: str,
         lookups: list[LookUps],
-        looked_up: Callable[..., Lines],
-    ) -> Lines:
+        looked_up: Callable[..., f.Lines],
+    ) -> f.Lines:
         """The block for batch mode, where the records of a key follow each other.
 
         Where the next key is set, the timers of the previous one fire, and its state is dropped. The states of a key are
@@ -303,13 +301,13 @@ class _States:
         change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
 
-    def _is_key_read(self, block: Lines, index: int) -> bool:
+    def _is_key_read(self, block: f.Lines, index: int) -> bool:
         handles = handles_in(block, {f"self_{index}", f"context_{index}"})
         return self._calls_hidden_code(block, index, handles) or any(
             reads_key(item, index, handles) for item in block
         )
 
-    def _calls_hidden_code(self, block: Lines, index: int, handles: set[str]) -> bool:
+    def _calls_hidden_code(self, block: f.Lines, index: int, handles: set[str]) -> bool:
         spec: Any = self.form.program.operators[index].spec
         return calls_hidden_code(block, type(spec.function), f"self_{index}", handles)
 
@@ -320,8 +318,8 @@ class _States:
                 self.function.guards.append(f.expression(f"{each.table} is not {other.table}"))
 
     def _state_key(
-        self, index: int, key: str, types: dict[str, Any], block: Lines
-    ) -> tuple[Lines, str, str]:
+        self, index: int, key: str, types: dict[str, Any], block: f.Lines
+    ) -> tuple[f.Lines, str, str]:
         """The variables of the state key, which tables use, and of the current key, after lines that set them.
 
         The current key is set only if the block reads it.
@@ -348,12 +346,12 @@ class _States:
 
     def _without_context(
         self,
-        block: Lines,
+        block: f.Lines,
         index: int,
         key: str,
         types: dict[str, Any],
         current_key: str,
-    ) -> Lines:
+    ) -> f.Lines:
         """A block without those calls of the context whose result is a variable, such as `current_key`.
 
         `ctx.timestamp()` becomes the record's time, `ctx.get_current_key()` the key, and a variable for
@@ -391,7 +389,7 @@ class _States:
 
     def _timer(
         self, statement: ast.stmt, index: int, key: str, types: dict[str, Any]
-    ) -> Lines | None:
+    ) -> f.Lines | None:
         """Code that registers or deletes an event-time timer without a call of the timer service."""
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
@@ -409,7 +407,7 @@ class _States:
         if text_of(found[0]) not in map(text_of, self.function.before):
             self.function.before += found
         self.form.names.bind("VOID", "shared")
-        lines: Lines = []
+        lines: f.Lines = []
         operator = notes.operator(statement)
         text = "time"
         if type_of(time, types) is not int:

@@ -21,16 +21,12 @@ This applies only if all functions of the user are inlined: error messages of th
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.names import stem
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
 
-
-def propagate_copies(form: Form) -> None:
+def propagate_copies(form: f.Form) -> None:
     """Replaces these variables in functions without calls."""
     for function in form.functions:
         called = f.names_in(function.body)
@@ -40,7 +36,7 @@ def propagate_copies(form: Form) -> None:
             _forward(function, kept="key" if shows_key else "timestamp")
 
 
-def _forward(function: Function, *, kept: str) -> None:
+def _forward(function: f.Function, *, kept: str) -> None:
     times = f.stores([*function.before, *function.body])
     parts: dict[str, ast.expr] = {}
     copied = {
@@ -49,7 +45,7 @@ def _forward(function: Function, *, kept: str) -> None:
         if isinstance(item, f.CopyIfMutable)
     }
 
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         name, value = f.variable_set(statement), getattr(statement, "value", None)
         if (
             name

@@ -17,18 +17,14 @@ A field that is the same in all records is a constant. If only its fields are re
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.column_reads import display_of_columns, read_columns
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
 
-
-def read_fields(form: Form) -> None:
+def read_fields(form: f.Form) -> None:
     """Rewrites loops over batches whose values are columns."""
     for function in form.batch_functions():
         columns = function.types.get("values")
@@ -38,7 +34,7 @@ def read_fields(form: Form) -> None:
             function.fresh.update(columns.variables)
 
 
-def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None:
+def _read_combined(form: f.Form, function: f.Function, combined: CombinedOf) -> None:
     """Records from a sender that combined them, with their keys. The pairs of key and record are not built."""
     (loop,) = function.body
     assert isinstance(loop, ast.For)

@@ -30,7 +30,6 @@ fallback. Nothing in the loop may have an effect beyond the windows.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
@@ -43,11 +42,8 @@ from opchain.compiler.codegen.window_folds import IN_ANY_ORDER, fold_of
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
 
-
-def skip_sort(form: Form) -> None:
+def skip_sort(form: f.Form) -> None:
     """Adds the function that decides whether the order of a batch's records makes no difference."""
     spec = form.program.operators[0].spec
     if not (form.program.is_batch and isinstance(spec, specs.WindowSpec)):
@@ -67,12 +63,12 @@ def skip_sort(form: Form) -> None:
     if guards:
         answer = guards[0] if len(guards) == 1 else ast.BoolOp(ast.And(), list(guards))
     about = "Whether the records of a batch may come in any order"
-    body: list[ast.stmt] = f.marked([ast.Return(answer)], 0)
+    body: f.Lines = f.marked([ast.Return(answer)], 0)
     form.functions.append(f.Function("in_any_order_0", "values", about, body, is_batch=True))
     form.remark(0, "not sorted by time: its results do not depend on the order of records")
 
 
-def _is_fold(form: Form, function: Function) -> bool:
+def _is_fold(form: f.Form, function: f.Function) -> bool:
     """Whether the loop over a batch only folds ints into windows."""
     (loop,) = function.body if len(function.body) == 1 else (None,)
     counts_only = all(text_of(item).startswith("op_0.count(") for item in function.after)

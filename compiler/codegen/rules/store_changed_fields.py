@@ -38,7 +38,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -57,11 +56,8 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.row import Row
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
 
-
-def store_changed_fields(form: Form) -> None:
+def store_changed_fields(form: f.Form) -> None:
     """Rewrites folds into the tables of reduces."""
     for function in form.functions:
         _narrow_state(form, function)
@@ -69,7 +65,7 @@ def store_changed_fields(form: Form) -> None:
         _write_sums_first(form, function)
 
 
-def _write_sums_first(form: Form, function: Function) -> None:
+def _write_sums_first(form: f.Form, function: f.Function) -> None:
     """Writes values that are stored as one field back to the table before a fallback runs, which reads whole tuples."""
     for item in f.all_statements(function.body):
         index = notes.operator(item)
@@ -78,10 +74,10 @@ def _write_sums_first(form: Form, function: Function) -> None:
             function.before += f.statements(f"write_sums_{index}()", NO_OPERATOR)
 
 
-def _narrow_state(form: Form, function: Function) -> None:
+def _narrow_state(form: f.Form, function: f.Function) -> None:
     types = types_of(function, form)
 
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         if not isinstance(statement, f.Fold) or statement.target is None:
             return None
         narrow = narrowed(form, function, statement, types)
@@ -95,7 +91,7 @@ def _narrow_state(form: Form, function: Function) -> None:
 
 
 def _read_results(
-    form: Form, index: int, narrow: Narrow, types: dict[str, StaticType | None]
+    form: f.Form, index: int, narrow: Narrow, types: dict[str, StaticType | None]
 ) -> None:
     """Has the function for the results of batch mode read the stored fields. BatchReduceOperator emits columns."""
     function = next((item for item in form.functions if item.name == f"batch_{index}"), None)
@@ -119,7 +115,7 @@ def _read_results(
             f.add_fallback(form, function, plain)
 
 
-def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
+def _narrow_lines(form: f.Form, fold: f.Fold, narrow: Narrow) -> f.Lines:
     assert fold.target is not None
     index = notes.operator(fold)
     key, previous, table = fold.key.id, fold.previous, fold.table

@@ -21,7 +21,7 @@ If a key is a tuple, only the fields of unknown types are checked.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -31,20 +31,17 @@ from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.state.keys.key_identity import key_identity
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
 
-
-def trust_known_types(form: Form) -> None:
+def trust_known_types(form: f.Form) -> None:
     """Removes the check of a key's class."""
     for function in form.functions:
         _plain_keys(form, function)
 
 
-def _plain_keys(form: Form, function: Function) -> None:
+def _plain_keys(form: f.Form, function: f.Function) -> None:
     types = types_of(function, form)
 
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         if _checks_for_int(statement, types):
             return []
         key = _identified(statement)

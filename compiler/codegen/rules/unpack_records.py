@@ -43,14 +43,11 @@ from opchain.compiler.codegen.static_types import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from opchain.compiler.codegen.form import Form, Function
-
-    Block = list[ast.stmt]
 
 _MOST_COLD_USES = 3
 
 
-def unpack_records(form: Form) -> None:
+def unpack_records(form: f.Form) -> None:
     """Replaces fields of records by the expressions of the fields."""
     for function in form.functions:
         _make_after_tries(form, function)
@@ -70,7 +67,7 @@ def unpack_records(form: Form) -> None:
         function.body = _without_repeats(_without_unread(function.body))
 
 
-def _make_after_tries(form: Form, function: Function) -> None:
+def _make_after_tries(form: f.Form, function: f.Function) -> None:
     """Builds a record of the last line of a `try` in its `else`. The `try` keeps the fields, which may raise."""
     set_in = f.stores(function.body)
     for statement in f.all_statements(function.body):
@@ -102,13 +99,13 @@ def _make_after_tries(form: Form, function: Function) -> None:
             statement.orelse.insert(0, made)
 
 
-def _without_unread(block: Block) -> Block:
+def _without_unread(block: f.Lines) -> f.Lines:
     """Removes copies of fields that are never read."""
     forks = [item for item in f.all_statements(block) if notes.is_fork(item)]
     copied = {item.target.id for item in forks if isinstance(item, f.CopyIfMutable)}
     unread = {name for name in copied if not f.reads(block, name)}
 
-    def rewrite(statement: ast.stmt) -> Block | None:
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if isinstance(statement, f.CopyIfMutable):
             target = statement.target
@@ -117,9 +114,9 @@ def _without_unread(block: Block) -> Block:
     return f.rewritten(block, rewrite) if unread else block
 
 
-def _without_repeats(block: Block) -> Block:
+def _without_repeats(block: f.Lines) -> f.Lines:
     """A block in which no field is copied twice in a row."""
-    done: Block = []
+    done: f.Lines = []
     copied: set[str] = set()
     for statement in block:
         for inner in f.blocks(statement):
@@ -135,13 +132,13 @@ def _without_repeats(block: Block) -> Block:
 
 
 def without_tests(
-    form: Form,
-    block: Block,
+    form: f.Form,
+    block: f.Lines,
     known: Mapping[str, ast.expr],
     types: dict[str, StaticType | None],
-) -> Block:
+) -> f.Lines:
     """A block without the tests whether records are None or have a tag, of which it is `known` how they are built."""
-    done: Block = []
+    done: f.Lines = []
     for statement in block:
         for inner in f.blocks(statement):
             inner[:] = without_tests(form, inner, known, types)
@@ -170,7 +167,7 @@ def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
     return not is_pair or type_of(display.elements[0], types) is not None
 
 
-def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
+def _asking_first(form: f.Form, made: ast.Assign, asks: ast.If) -> f.Lines:
     """Makes the tag test read the pair's first element, in a variable. Returns the statements that build the pair."""
     assert isinstance(made.value, ast.Tuple)
     assert isinstance(made.targets[0], ast.Name)
@@ -186,7 +183,7 @@ def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
     return f.with_comment([*lines, made], notes.comment(made))
 
 
-def _loop_over_fields(form: Form, function: Function, loop: f.ForEachResult) -> None:
+def _loop_over_fields(form: f.Form, function: f.Function, loop: f.ForEachResult) -> None:
     """Replaces the records of a flat map by the fields that are read."""
     found = _listed(form, function, loop)
     name = loop.target.id
@@ -225,8 +222,8 @@ def _loop_over_fields(form: Form, function: Function, loop: f.ForEachResult) -> 
 
 
 def _comprehend_fields(
-    form: Form,
-    function: Function,
+    form: f.Form,
+    function: f.Function,
     loop: f.ForEachResult,
     made: ast.ListComp | ast.GeneratorExp,
 ) -> None:
@@ -275,7 +272,7 @@ def _without_copying(
 
 
 def _listed(
-    form: Form, function: Function, loop: f.ForEachResult
+    form: f.Form, function: f.Function, loop: f.ForEachResult
 ) -> tuple[Display, list[Sequence[ast.expr]]] | None:
     """The common display of a loop's records, and the fields of each record; None if the records differ."""
     assert isinstance(loop.iterable, _LISTED)
@@ -308,7 +305,7 @@ def _is_there(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
     return notes.is_field(node) or never_raises(node, types)
 
 
-def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Display] | None:
+def _candidate(form: f.Form, function: f.Function, done: set[str]) -> tuple[str, Display] | None:
     set_in = f.stores(function.body)
     for statement in f.all_statements(function.body):
         name = f.variable_set(statement)
@@ -320,7 +317,7 @@ def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Dis
     return None
 
 
-def _is_read_behind(setting: ast.stmt, name: str, body: Block) -> bool:
+def _is_read_behind(setting: ast.stmt, name: str, body: f.Lines) -> bool:
     """Whether a variable is only read behind the statement that sets it, in the same block or in blocks in this one."""
     (block,) = (block for block in f.all_blocks(body) if any(item is setting for item in block))
     return f.reads(block, name) == f.reads(body, name)
@@ -329,7 +326,7 @@ def _is_read_behind(setting: ast.stmt, name: str, body: Block) -> bool:
 class _UnpackedRecord:
     """One variable of a function that is set to a record."""
 
-    def __init__(self, form: Form, function: Function, name: str, display: Display) -> None:
+    def __init__(self, form: f.Form, function: f.Function, name: str, display: Display) -> None:
         self.form = form
         self.function = function
         self.name = name
@@ -359,9 +356,9 @@ class _UnpackedRecord:
         }
         self.function.body = self._block(self.function.body)
 
-    def _block(self, block: list[ast.stmt]) -> list[ast.stmt]:
+    def _block(self, block: f.Lines) -> f.Lines:
         """Rewrites the block in which the record is made, with the statements after that and the blocks in it."""
-        done: list[ast.stmt] = []
+        done: f.Lines = []
         for position, statement in enumerate(block):
             if isinstance(statement, ast.Assign) and self._is_own(statement.targets[0]):
                 lines, elements = self._elements(statement)
@@ -389,20 +386,20 @@ class _UnpackedRecord:
     def _is_own(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == self.name
 
-    def _kept(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
+    def _kept(self, elements: list[ast.expr], statement: ast.stmt) -> f.Lines | None:
         """A copy of the record is one of its elements."""
         if not isinstance(statement, f.CopyIfMutable) or statement.target.id != self.name:
             return None
         read = (item for place, item in enumerate(elements) if place in self.needed)
         names = dict.fromkeys(item.id for item in read if isinstance(item, ast.Name))
-        kept: list[ast.stmt] = [
+        kept: f.Lines = [
             f.made(f.CopyIfMutable, target=f.target(name))
             for name in names
             if name not in self.owned
         ]
         return f.marked(kept, notes.operator(statement))
 
-    def _forked(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
+    def _forked(self, elements: list[ast.expr], statement: ast.stmt) -> f.Lines | None:
         """A reader's own record at a fork has its own elements, and needs no other copy."""
         if isinstance(statement, f.CopyIfMutable) and statement.target.id in self.forks:
             return []
@@ -413,7 +410,7 @@ class _UnpackedRecord:
         assert isinstance(copied, ast.Name)
         self.forks.add(copied.id)
         operator = notes.operator(statement)
-        lines: list[ast.stmt] = []
+        lines: f.Lines = []
         own: list[ast.expr] = []
         for position, item in enumerate(elements):
             own.append(item)
@@ -425,7 +422,7 @@ class _UnpackedRecord:
         made = replace(self.display, elements=own).expression(self.form)
         return f.marked([*lines, f.let(copied.id, made, operator)], operator)
 
-    def _elements(self, statement: ast.Assign) -> tuple[list[ast.stmt], list[ast.expr]]:
+    def _elements(self, statement: ast.Assign) -> tuple[f.Lines, list[ast.expr]]:
         """Variables for the elements that are none yet."""
         base = self.name.partition("_")[2] or "0"
         return f.in_variables(

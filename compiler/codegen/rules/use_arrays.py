@@ -28,7 +28,7 @@ A batch goes through the loop if numpy is missing, or if an attribute is not an 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -37,10 +37,7 @@ from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
-
-    Bounds = tuple[int, int]
+Bounds = tuple[int, int]
 
 _LIMIT = 1 << 62
 """The limit for values of an expression and for sums of a batch, far below 64 bits."""
@@ -52,7 +49,7 @@ class _Loop(Exception):  # noqa: N818 - not an error: the loop stays
     """Why a loop cannot run on arrays."""
 
 
-def use_arrays(form: Form) -> None:
+def use_arrays(form: f.Form) -> None:
     """Writes a function over arrays for a source of numbers. Its loop processes the batches that do not match."""
     spec = form.program.operators[0].spec
     if not isinstance(spec, specs.SourceSpec) or type(spec.source) is not NumberSequenceSource:
@@ -87,19 +84,19 @@ def use_arrays(form: Form) -> None:
 
 
 class _Arrays:
-    def __init__(self, form: Form, most: int) -> None:
+    def __init__(self, form: f.Form, most: int) -> None:
         self.form = form
         self.most = most
         self.bounds: dict[str, Bounds] = {}
         self.arrays = {"value"}  # the other variables with bounds are constants
-        self.lines: list[ast.stmt] = []
+        self.lines: f.Lines = []
         self.attributes: dict[str, set[str]] = {}
         self.counts: dict[int, list[str]] = {}
         self.columns: list[str] = []
         self.number = "len(values)"
         self._seen: set[Any] = set()
 
-    def block(self, block: list[ast.stmt]) -> None:
+    def block(self, block: f.Lines) -> None:
         """Writes the statements of a block, whose records are the entries of all arrays."""
         block = _gathered(block)
         for position, statement in enumerate(block):
@@ -168,7 +165,7 @@ class _Arrays:
         self._select(statement.body, keep, operator)
         self.block(statement.body)
 
-    def _select(self, body: list[ast.stmt], keep: str, operator: int) -> None:
+    def _select(self, body: f.Lines, keep: str, operator: int) -> None:
         """Filters the arrays that a body reads to the records that reach it."""
         arrays = [name for name in self.bounds if name in self.arrays]
         read = [name for name in arrays if any(f.reads(item, name) for item in body)]
@@ -265,7 +262,7 @@ class _Arrays:
         raise _Loop(f"'{text_of(node)[:60]}' is not arithmetic on known ints")
 
 
-def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
+def _gathered(block: f.Lines) -> f.Lines:
     """Replaces repeated statements at the end of a block by a loop over their values."""
     names = [
         item.targets[0].id
@@ -300,7 +297,7 @@ def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
     return [*block[: starts[0]], *lines]
 
 
-def _text(block: list[ast.stmt]) -> list[Any]:
+def _text(block: f.Lines) -> list[Any]:
     """A text of a block. It is equal for blocks that do the same."""
     return [
         (

@@ -29,13 +29,12 @@ from opchain.runtime.functions.key_selectors import FieldAggregation
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
     from opchain.compiler.codegen.static_types import StaticType
 
 _COMBINED = {"sum": "old + new", "min": "min(old, new)", "max": "max(old, new)"}
 
 
-def write_aggregations(form: Form) -> None:
+def write_aggregations(form: f.Form) -> None:
     """Rewrites calls of aggregations in folds."""
     for function in form.functions:
         folds = [
@@ -53,7 +52,7 @@ def write_aggregations(form: Form) -> None:
 
 
 def _record(
-    form: Form, fold: f.Fold, types: dict[str, StaticType | None], values: dict[str, ast.expr]
+    form: f.Form, fold: f.Fold, types: dict[str, StaticType | None], values: dict[str, ast.expr]
 ) -> Display | None:
     """The fields and the class of the records that a fold gets."""
     known = elements_of(type_of(fold.value, types))
@@ -75,7 +74,7 @@ def _position(display: Display, field: int | str) -> int | None:
 
 
 def _write(
-    form: Form, fold: f.Fold, aggregation: FieldAggregation, display: Display | None
+    form: f.Form, fold: f.Fold, aggregation: FieldAggregation, display: Display | None
 ) -> None:
     position = None if display is None else _position(display, aggregation.field)
     if display is None or position is None or display.names is not None:

@@ -15,18 +15,14 @@ from __future__ import annotations
 
 import ast
 import json
-from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 
-if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
-
 _MOST_FIELDS = 100
 
 
-def write_json(form: Form) -> None:
+def write_json(form: f.Form) -> None:
     """Rewrites calls that are known to be of `json.dumps`."""
     dumps = {name for name, value in form.constants.items() if value is json.dumps}
     if not dumps:
@@ -37,7 +33,7 @@ def write_json(form: Form) -> None:
                 _rewrite(form, call, notes.operator(statement))
 
 
-def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
+def _rewrite(form: f.Form, call: ast.Call, operator: int) -> None:
     (value,) = call.args
     notes.is_fresh.set(call, True)
     fields = _fields(value)

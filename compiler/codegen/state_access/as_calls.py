@@ -7,15 +7,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.changing_attributes import ITERATING
 from opchain.compiler.codegen.source_text import text_of
-
-if TYPE_CHECKING:
-    Lines = list[ast.stmt]
 
 _ITERATED = {
     "For": "iter",
@@ -26,7 +23,7 @@ _ITERATED = {
 """The field that a node iterates over, by the class of the node."""
 
 
-def as_calls(block: Lines, state: str, kind: str) -> Lines:
+def as_calls(block: f.Lines, state: str, kind: str) -> f.Lines:
     """The block with calls of one state, such as `self_0.many`. The kind of a map or list ends so: "broadcast map"."""
     calls = _AsCalls(state, kind)
     return f.flattened(calls.visit(statement) for statement in block)
@@ -71,23 +68,23 @@ class _AsCalls(ast.NodeTransformer):
         is_read = self._is_item(node) and isinstance(node.ctx, ast.Load) and not _has_slice(node)
         return _call(node.value, "get", node.slice) if is_read else node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | Lines:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | f.Lines:
         self.generic_visit(node)
         (target,) = node.targets if len(node.targets) == 1 else (None,)
         if not (isinstance(target, ast.Subscript) and self._is_written(target)):
             return node
-        lines: Lines = []
+        lines: f.Lines = []
         if not f.is_simple(0, target.slice) or text_of(target.slice) in f.stores([node]):
             lines.append(self._let("entry", node, "value"))  # Python evaluates the value first
             lines.append(self._let("part", target, "slice"))
         return self._placed([*lines, _put(target, node.value)], node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | Lines:
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | f.Lines:
         self.generic_visit(node)
         target = node.target
         if not (isinstance(target, ast.Subscript) and self._is_written(target)):
             return node
-        lines: Lines = []
+        lines: f.Lines = []
         if not f.is_simple(0, target.slice) or text_of(target.slice) in f.stores([node]):
             lines.append(self._let("part", target, "slice"))
         item = ast.Subscript(target.value, target.slice, ast.Load())
@@ -96,9 +93,9 @@ class _AsCalls(ast.NodeTransformer):
         lines.append(ast.AugAssign(f.target(entry), node.op, node.value))
         return self._placed([*lines, _put(target, f.name(entry))], node)
 
-    def visit_Delete(self, node: ast.Delete) -> Lines:
+    def visit_Delete(self, node: ast.Delete) -> f.Lines:
         self.generic_visit(node)
-        lines: Lines = []
+        lines: f.Lines = []
         for target in node.targets:
             if isinstance(target, ast.Subscript) and self._is_written(target):
                 lines.append(ast.Expr(_call(target.value, "remove", target.slice)))
@@ -120,7 +117,7 @@ class _AsCalls(ast.NodeTransformer):
         setattr(node, part, f.name(variable))
         return line
 
-    def _placed(self, lines: Lines, node: ast.stmt) -> Lines:
+    def _placed(self, lines: f.Lines, node: ast.stmt) -> f.Lines:
         f.with_comment(f.marked(lines, notes.operator(node)), notes.comment(node))
         return f.placed(lines, node)
 

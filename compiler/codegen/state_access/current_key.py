@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -13,9 +13,6 @@ from opchain.compiler.codegen.changing_attributes import called_by_syntax
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.compiler.codegen.state_access.declared_states import states_are_handed_on
-
-if TYPE_CHECKING:
-    Lines = list[ast.stmt]
 
 _METHODS = frozenset(
     {
@@ -30,7 +27,7 @@ _METHODS = frozenset(
 _FUNCTIONS = (FunctionType, staticmethod, classmethod)
 
 
-def handles_in(block: Lines, handles: set[str]) -> set[str]:
+def handles_in(block: f.Lines, handles: set[str]) -> set[str]:
     """Variables that may refer to the function, its context, or objects that it got from these."""
     for statement in f.all_statements(block):
         if isinstance(statement, ast.Assign) and any(
@@ -40,7 +37,7 @@ def handles_in(block: Lines, handles: set[str]) -> set[str]:
     return handles
 
 
-def calls_hidden_code(block: Lines, kind: Any, owner: str, handles: set[str]) -> bool:
+def calls_hidden_code(block: f.Lines, kind: Any, owner: str, handles: set[str]) -> bool:
     """Whether an attribute or operator may call code that reads the key: of the function's class, or of another object."""
     if states_are_handed_on(kind):
         return True  # `self.shown + 1` may call a method that reads a state
@@ -57,7 +54,7 @@ def calls_hidden_code(block: Lines, kind: Any, owner: str, handles: set[str]) ->
     return False
 
 
-def with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
+def with_key(block: f.Lines, set_key: ast.stmt, handles: set[str]) -> f.Lines:
     """A block that sets the current key before code that may read it: at its start, or in branches."""
     operator = notes.operator(set_key)
     readers = [item for item in block if reads_key(item, operator, handles)]

@@ -16,11 +16,9 @@ from opchain.runtime.types.coders import coder_converter, form_test
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.compiler.codegen.form import Form
     from opchain.compiler.codegen.state_access.declared_states import DeclaredState
     from opchain.runtime.types.type_information import TypeInformation
 
-    Lines = list[ast.stmt]
 
 _EXPRESSIONS = {
     ("value", "value", 0): "table.get(key)",
@@ -140,7 +138,7 @@ _WRITES = ("update", "add", "put")
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
 
 
-def is_only_called(block: Lines, owner: str, name: str) -> bool:
+def is_only_called(block: f.Lines, owner: str, name: str) -> bool:
     """Whether an attribute is read for its methods only, and never set."""
     reads = [
         node
@@ -153,12 +151,12 @@ def is_only_called(block: Lines, owner: str, name: str) -> bool:
     return len(reads) == len(list(state_calls(block, owner, name)))
 
 
-def state_calls(block: Lines, owner: str, name: str) -> list[ast.Call]:
+def state_calls(block: f.Lines, owner: str, name: str) -> list[ast.Call]:
     """The calls of methods of `owner.name`."""
     return [node for node in calls_in(block) if method_called(node, owner, name)]
 
 
-def calls_in(block: Lines) -> Iterator[ast.Call]:
+def calls_in(block: f.Lines) -> Iterator[ast.Call]:
     """All calls in a block."""
     return (node for node in f.nodes(block) if isinstance(node, ast.Call))
 
@@ -183,7 +181,7 @@ class LookUps(ast.NodeTransformer):
 
     def __init__(
         self,
-        form: Form,
+        form: f.Form,
         owner: str,
         name: str,
         state: DeclaredState,
@@ -220,7 +218,7 @@ class LookUps(ast.NodeTransformer):
         """Whether the state has a time to live."""
         return self.kind in EXPIRING
 
-    def prepared(self, operator: int) -> Lines:
+    def prepared(self, operator: int) -> f.Lines:
         """Statements before the first record."""
         if not self.expires:
             return []
@@ -239,10 +237,10 @@ class LookUps(ast.NodeTransformer):
             for part, function in self._state.self_contained()
         }
 
-    def functions(self, block: Lines, operator: int) -> Lines:
+    def functions(self, block: f.Lines, operator: int) -> f.Lines:
         """Statements that set the variables of those functions of the state that the block calls."""
         used = f.names_in(block)
-        found: Lines = []
+        found: f.Lines = []
         for part in self._state.functions:
             name = f"{part}_{self._suffix}"
             if name in used:
@@ -251,17 +249,17 @@ class LookUps(ast.NodeTransformer):
                 found += f.statements(f"{name} = {functions}()[{part!r}]", operator)
         return found
 
-    def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
+    def lines(self, text: str, operator: int, **parts: ast.expr) -> f.Lines:
         """Statements with this state's table, key and variable."""
         return f.statements(text, operator, **(self._parts | parts))
 
-    def block(self, block: Lines, types: dict[str, Any], *, is_held: bool) -> Lines:
+    def block(self, block: f.Lines, types: dict[str, Any], *, is_held: bool) -> f.Lines:
         """The block with statements and expressions replaced."""
         self._is_held = is_held
         done = f.rewritten(block, lambda statement: self._statement(statement, types))
         return [self.visit(statement) for statement in done]
 
-    def _statement(self, statement: ast.stmt, types: dict[str, Any]) -> Lines | None:
+    def _statement(self, statement: ast.stmt, types: dict[str, Any]) -> f.Lines | None:
         call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
         method = method_called(call, self._owner, self._name) if isinstance(call, ast.Call) else ""
         if not method:
@@ -281,7 +279,7 @@ class LookUps(ast.NodeTransformer):
             (self._is_held and is_one_value) or tests or _is_never_none(call.args[0], types)
         ):
             text = _NEVER_NONE_STORE[self.kind]
-        lines: Lines = []
+        lines: f.Lines = []
         parts = dict(self._parts)
         is_used_once = text == "table[key] = first" and not any(tests)
         sets_variable = any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
@@ -299,7 +297,7 @@ class LookUps(ast.NodeTransformer):
             stored = f.marked([ast.If(is_right, stored, called)], operator)
         return f.with_comment(f.placed([*lines, *stored], call), notes.comment(statement))
 
-    def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
+    def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> f.Lines:
         """The call of the state itself. Then the entry is read from the table again, even if the state refused the value."""
         notes.is_state.set(call, True)
         notes.is_field.set(call.func, True)
@@ -337,9 +335,9 @@ class LookUps(ast.NodeTransformer):
         fits = self._form.names.bind(f"{kind}_{index}_{self._name}_{part}", kind, declared)
         return f"{fits}({part})"
 
-    def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
+    def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> f.Lines:
         """Assigns arguments such as `f(y)` in `x = state.get(f(y))` to variables before the look-up."""
-        lines: Lines = []
+        lines: f.Lines = []
         for position, argument in enumerate(call.args):
             if not _is_simple(argument) and not isinstance(argument, ast.Starred):
                 variable = f"{_VARIABLES['first']}_{self._suffix}"
