@@ -26,7 +26,7 @@ from opchain.runtime.types.row import Row
 from opchain.runtime.types.serialization import SimpleStringSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from opchain.runtime.program.operator_specs import OperatorSpec
 
@@ -225,10 +225,48 @@ def is_frozen(known: StaticType | None) -> bool:
     return known in IMMUTABLE
 
 
-def type_of(node: ast.expr, names: Names) -> StaticType | None:
+def type_of(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of expression
+    node: ast.expr, names: Names
+) -> StaticType | None:
     """The type of an expression's value, if it does not raise. `names` are the types of its variables."""
-    rule = _RULES.get(type(node))
-    return None if rule is None else rule(node, names)
+    match node:
+        case ast.Name(id=name):
+            return names.get(name)
+        case ast.Constant(value=value):
+            return type(value) if type(value) in IMMUTABLE else None
+        case ast.Tuple(elts=items):
+            return TupleOf(tuple(_within(type_of(item, names)) for item in items))
+        case ast.List(elts=items):
+            kind = _within(_common([type_of(item, names) for item in items]))
+            return None if kind is None else IterableOf(kind)
+        case ast.Subscript():
+            return _of_item(node, names)
+        case ast.Call():
+            return _of_call(node, names)
+        case ast.BinOp():
+            return _of_operation(node, names)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            if all(isinstance(op, _ALWAYS_BOOL) for op in ops):
+                return bool
+            return (
+                bool
+                if all(type_of(side, names) in _COMPARABLE for side in (left, *others))
+                else None
+            )
+        case ast.UnaryOp(op=op, operand=operand):
+            kind = type_of(operand, names)
+            is_number = kind in (int, float) and not isinstance(op, ast.Invert)
+            return bool if isinstance(op, ast.Not) else kind if is_number else None
+        case ast.IfExp(body=one, orelse=other):
+            return _common([type_of(one, names), type_of(other, names)])
+        case ast.BoolOp(values=items):
+            return _common([type_of(item, names) for item in items])
+        case ast.JoinedStr(values=items):
+            # For a single part, the result is that of `__format__`, which may be of a subclass.
+            return str if len(items) > 1 else None
+        case ast.ListComp() | ast.GeneratorExp():
+            return _of_comprehension(node, names)
+    return None
 
 
 def plain_type(known: StaticType | None) -> Any:
@@ -316,23 +354,6 @@ def _within(kind: StaticType | None) -> StaticType | None:
     return None if isinstance(kind, IterableOf) else kind
 
 
-def _of_constant(node: ast.Constant, _: Names) -> StaticType | None:
-    return type(node.value) if type(node.value) in IMMUTABLE else None
-
-
-def _of_name(node: ast.Name, names: Names) -> StaticType | None:
-    return names.get(node.id)
-
-
-def _of_tuple(node: ast.Tuple, names: Names) -> StaticType | None:
-    return TupleOf(tuple(_within(type_of(item, names)) for item in node.elts))
-
-
-def _of_list(node: ast.List, names: Names) -> StaticType | None:
-    item = _within(_common([type_of(item, names) for item in node.elts]))
-    return None if item is None else IterableOf(item)
-
-
 def _of_comprehension(node: ast.ListComp | ast.GeneratorExp, names: Names) -> StaticType | None:
     known = dict(names)
     for part in node.generators:
@@ -343,10 +364,6 @@ def _of_comprehension(node: ast.ListComp | ast.GeneratorExp, names: Names) -> St
     kind = _within(type_of(node.elt, known))
     is_generator = isinstance(node, ast.GeneratorExp)
     return None if kind is None else IterableOf(kind, is_generator)
-
-
-def _of_choice(node: ast.IfExp, names: Names) -> StaticType | None:
-    return _common([type_of(node.body, names), type_of(node.orelse, names)])
 
 
 def _of_operation(node: ast.BinOp, names: Names) -> StaticType | None:
@@ -367,29 +384,6 @@ def _of_item(node: ast.Subscript, names: Names) -> StaticType | None:
     if isinstance(container, IterableOf) and not container.is_generator:
         return container if isinstance(node.slice, ast.Slice) else container.item
     return str if container is str else None
-
-
-def _of_comparison(node: ast.Compare, names: Names) -> StaticType | None:
-    if all(isinstance(op, _ALWAYS_BOOL) for op in node.ops):
-        return bool
-    sides = [node.left, *node.comparators]
-    return bool if all(type_of(side, names) in _COMPARABLE for side in sides) else None
-
-
-def _of_alternatives(node: ast.BoolOp, names: Names) -> StaticType | None:
-    return _common([type_of(item, names) for item in node.values])
-
-
-def _of_sign(node: ast.UnaryOp, names: Names) -> StaticType | None:
-    if isinstance(node.op, ast.Not):
-        return bool
-    known = type_of(node.operand, names)
-    return known if known in (int, float) and not isinstance(node.op, ast.Invert) else None
-
-
-def _of_text(node: ast.JoinedStr, _: Names) -> StaticType | None:
-    # For a single part, the result is that of `__format__`, which may be of a subclass.
-    return str if len(node.values) > 1 else None
 
 
 def _of_call(node: ast.Call, names: Names) -> StaticType | None:
@@ -427,20 +421,3 @@ _OF_ARGUMENTS: dict[str, dict[tuple[int, StaticType | None], StaticType]] = {
     "str": {(1, int): str, (1, float): str, (1, str): str},
 }
 """Result types of calls, by the number of arguments, which all have this type."""
-
-_RULES: dict[type, Callable[..., StaticType | None]] = {
-    ast.Constant: _of_constant,
-    ast.Name: _of_name,
-    ast.Tuple: _of_tuple,
-    ast.List: _of_list,
-    ast.ListComp: _of_comprehension,
-    ast.GeneratorExp: _of_comprehension,
-    ast.IfExp: _of_choice,
-    ast.BinOp: _of_operation,
-    ast.BoolOp: _of_alternatives,
-    ast.Compare: _of_comparison,
-    ast.JoinedStr: _of_text,
-    ast.UnaryOp: _of_sign,
-    ast.Subscript: _of_item,
-    ast.Call: _of_call,
-}

@@ -89,10 +89,7 @@ def body_of(
 
 
 def folded(
-    lets: f.Lines,
-    value: ast.expr,
-    bound: Collection[str],
-    is_fixed: Callable[[ast.expr], bool],
+    lets: f.Lines, value: ast.expr, bound: Collection[str], is_fixed: Callable[[ast.expr], bool]
 ) -> ast.expr | None:
     """An expression with the arguments of a call in place of their variables. `bound` has the names of objects.
 

@@ -34,17 +34,7 @@ if TYPE_CHECKING:
 
 _IS = (ast.Is, ast.IsNot)
 _SEE_THEIR_CALLER = frozenset(
-    {
-        "locals",
-        "globals",
-        "vars",
-        "dir",
-        "eval",
-        "exec",
-        "super",
-        "__import__",
-        "breakpoint",
-    }
+    {"locals", "globals", "vars", "dir", "eval", "exec", "super", "__import__", "breakpoint"}
 )
 
 

@@ -13,12 +13,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import literal_arguments, plain_function
 from opchain.compiler.codegen.lower.chain import ChainTree, Place
-from opchain.compiler.codegen.static_types import (
-    ColumnsOf,
-    CombinedOf,
-    JsonOf,
-    records_of,
-)
+from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf, JsonOf, records_of
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.co_grouping import InputTagger, UnionKeySelector
 from opchain.runtime.functions.function import may_use_state

@@ -10,12 +10,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.associative import is_associative
 from opchain.compiler.codegen.lower.chain import Place
-from opchain.compiler.codegen.lower.lowering import (
-    Lowering,
-    comment,
-    function_of,
-    identified,
-)
+from opchain.compiler.codegen.lower.lowering import Lowering, comment, function_of, identified
 from opchain.runtime.functions.co_grouping import InputTagger
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
@@ -226,11 +221,7 @@ def lower_co_map(
     behind = lowering.downstream(operator, replace(place, value=result, is_shared=True))
     guard = ast.If(f.expression(f"{result} is not None"), behind, [])
     notes.asks.set(guard, "none")
-    return [
-        *lowering.set_key_of_rich(operator, place, number),
-        *lines,
-        *f.marked([guard], index),
-    ]
+    return [*lowering.set_key_of_rich(operator, place, number), *lines, *f.marked([guard], index)]
 
 
 def lower_co_flat_map(

@@ -254,11 +254,7 @@ def _fire_function(lowering: Lowering, operator: OperatorProgram) -> None:
     name = lowering.names.bind_function(
         spec.function, "window", str(index), "window_method", index, method
     )
-    key, elements, window = (
-        f.name(f"key_{index}"),
-        f.name(f"elements_{index}"),
-        f.name("window"),
-    )
+    key, elements, window = (f.name(f"key_{index}"), f.name(f"elements_{index}"), f.name("window"))
     if method == "process":
         context = lowering.names.bind(f"context_{index}", "attribute", index, "evaluation.context")
         window = f.name(context)
@@ -296,10 +292,7 @@ def _evaluated(
     )
     if spec.aggregate is not None:
         name = lowering.names.bind_function(
-            spec.aggregate,
-            "get_result",
-            str(index),
-            *("attribute", index, "contents.result_of"),
+            spec.aggregate, "get_result", str(index), *("attribute", index, "contents.result_of")
         )
         owner = lowering.names.bind(f"self_{index}", "window_function", index)
         text = """

@@ -20,14 +20,8 @@ from opchain.compiler.codegen.rules.extend_lists import extend_lists
 from opchain.compiler.codegen.rules.fold_windows import fold_windows
 from opchain.compiler.codegen.rules.fuse_lists import fuse_lists
 from opchain.compiler.codegen.rules.inline_broadcast_states import inline_broadcast_states
-from opchain.compiler.codegen.rules.inline_functions import (
-    every_callee_is_bound,
-    inline_functions,
-)
-from opchain.compiler.codegen.rules.inline_state import (
-    every_table_is_guarded,
-    inline_state,
-)
+from opchain.compiler.codegen.rules.inline_functions import every_callee_is_bound, inline_functions
+from opchain.compiler.codegen.rules.inline_state import every_table_is_guarded, inline_state
 from opchain.compiler.codegen.rules.propagate_copies import propagate_copies
 from opchain.compiler.codegen.rules.read_fields import read_fields
 from opchain.compiler.codegen.rules.read_json import read_json

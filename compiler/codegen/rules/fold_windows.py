@@ -398,8 +398,7 @@ def _selected(
     new = rank if is_int else f.name(f"rank_to_{number}")
     old = rank_of_held(selection.rank, held, is_list=selection.keeps_ties)
     is_better = ast.BoolOp(
-        ast.Or(),
-        [f.expression(f"{held} is None"), ast.Compare(new, [selection.replaces()], [old])],
+        ast.Or(), [f.expression(f"{held} is None"), ast.Compare(new, [selection.replaces()], [old])]
     )
     kept = "[record]" if selection.keeps_ties else "record"
     text = f"{held} = {run}.get({key})\nif is_better:\n    {run}[{key}] = {kept}"

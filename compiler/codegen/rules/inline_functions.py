@@ -257,10 +257,7 @@ class _Inliner:
         return f.called(node) in self.form.callees
 
     def _attempt(
-        self,
-        call: ast.expr | None,
-        operator: int,
-        body: Callable[[Definition, ast.Call], f.Lines],
+        self, call: ast.expr | None, operator: int, body: Callable[[Definition, ast.Call], f.Lines]
     ) -> f.Lines | None:
         """The replacement of a call. None for other expressions, and if the call stays, for which a remark is added."""
         if call is None or not self._is_ours(call):

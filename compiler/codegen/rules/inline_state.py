@@ -255,11 +255,7 @@ class _States:
         return body, found
 
     def _key_by_key(
-        self,
-        set_key: ast.stmt,
-        key: str,
-        lookups: list[LookUps],
-        looked_up: Callable[..., f.Lines],
+        self, set_key: ast.stmt, key: str, lookups: list[LookUps], looked_up: Callable[..., f.Lines]
     ) -> f.Lines:
         """The block for batch mode, where the records of a key follow each other.
 
@@ -345,12 +341,7 @@ class _States:
         return f.statements(text, index), kept, current
 
     def _without_context(
-        self,
-        block: f.Lines,
-        index: int,
-        key: str,
-        types: dict[str, Any],
-        current_key: str,
+        self, block: f.Lines, index: int, key: str, types: dict[str, Any], current_key: str
     ) -> f.Lines:
         """A block without those calls of the context whose result is a variable, such as `current_key`.
 
@@ -360,8 +351,7 @@ class _States:
         """
         context = f"context_{index}"
         sets_time = next(
-            (item for item in block if text_of(item).startswith(f"{context}._timestamp = ")),
-            None,
+            (item for item in block if text_of(item).startswith(f"{context}._timestamp = ")), None
         )
         time: ast.expr = f.name("NO_TIMESTAMP")
         if isinstance(sets_time, ast.Assign) and type_of(sets_time.value, types) is int:

@@ -46,12 +46,7 @@ from opchain.compiler.codegen.column_reads import read_columns
 from opchain.compiler.codegen.displays import Display
 from opchain.compiler.codegen.narrow_records import Narrow, by_place, narrowed
 from opchain.compiler.codegen.source_text import text_of
-from opchain.compiler.codegen.static_types import (
-    ColumnsOf,
-    StaticType,
-    TupleOf,
-    type_of,
-)
+from opchain.compiler.codegen.static_types import ColumnsOf, StaticType, TupleOf, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.row import Row

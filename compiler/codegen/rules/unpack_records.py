@@ -132,10 +132,7 @@ def _without_repeats(block: f.Lines) -> f.Lines:
 
 
 def without_tests(
-    form: f.Form,
-    block: f.Lines,
-    known: Mapping[str, ast.expr],
-    types: dict[str, StaticType | None],
+    form: f.Form, block: f.Lines, known: Mapping[str, ast.expr], types: dict[str, StaticType | None]
 ) -> f.Lines:
     """A block without the tests whether records are None or have a tag, of which it is `known` how they are built."""
     done: f.Lines = []
@@ -222,10 +219,7 @@ def _loop_over_fields(form: f.Form, function: f.Function, loop: f.ForEachResult)
 
 
 def _comprehend_fields(
-    form: f.Form,
-    function: f.Function,
-    loop: f.ForEachResult,
-    made: ast.ListComp | ast.GeneratorExp,
+    form: f.Form, function: f.Function, loop: f.ForEachResult, made: ast.ListComp | ast.GeneratorExp
 ) -> None:
     """Replaces the records of a comprehension by their fields. The loop makes the records, and other code takes them apart."""
     display, name = display_of(made.elt, form.constants), loop.target.id

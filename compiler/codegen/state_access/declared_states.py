@@ -11,16 +11,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.changing_attributes import (
-    attributes_handed_on,
-    changing_attributes,
-)
-from opchain.compiler.codegen.function_source import (
-    Definition,
-    Refused,
-    definition_of,
-    value_of,
-)
+from opchain.compiler.codegen.changing_attributes import attributes_handed_on, changing_attributes
+from opchain.compiler.codegen.function_source import Definition, Refused, definition_of, value_of
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.state_descriptors import (
