@@ -9,8 +9,13 @@ from typing import Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.associative import is_associative
-from opchain.compiler.codegen.lower.chain import Place
-from opchain.compiler.codegen.lower.lowering import Lowering, comment, function_of, identified
+from opchain.compiler.codegen.lower.lowering import (
+    Lowering,
+    Place,
+    comment,
+    function_of,
+    identified,
+)
 from opchain.runtime.functions.co_grouping import InputTagger
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer

@@ -6,8 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.lower.chain import Place
-from opchain.compiler.codegen.lower.lowering import Lowering, comment
+from opchain.compiler.codegen.lower.lowering import Lowering, Place, comment
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import has_plain_windows, is_aligned
 from opchain.runtime.operators.windows.session_window_operator import (

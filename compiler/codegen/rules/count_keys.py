@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.narrow_records import Narrow, narrowed
+from opchain.compiler.codegen.rules.store_changed_fields import Narrow, narrowed
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,

@@ -4,7 +4,7 @@ from typing import Any
 
 from forms import job_of
 
-from opchain.compiler.codegen.lower.chain import ChainTree
+from opchain.compiler.codegen.lower.lowering import ChainTree
 
 
 def draw(env: Any) -> None:
