@@ -110,8 +110,13 @@ class Display:
         return None if name.startswith("_") and shape.kind is not dict else shape.names.index(name)
 
 
-class FieldReads(ast.NodeTransformer):
-    """Replaces reads of a record's fields by expressions, and the record itself by `whole`, if given.
+def field_reads(
+    display: Display,
+    variable: str,
+    fields: Sequence[ast.expr] | Mapping[int, ast.expr],
+    whole: ast.expr | None = None,
+) -> f.Change:
+    """For `form.changed`: replaces reads of a record's fields by expressions, and the record itself by `whole`, if given.
 
     Args:
         display: The record.
@@ -119,31 +124,15 @@ class FieldReads(ast.NodeTransformer):
         fields: The expressions, by field.
         whole: The replacement for the record itself.
     """
+    known = fields if isinstance(fields, Mapping) else dict(enumerate(fields))
 
-    def __init__(
-        self,
-        display: Display,
-        variable: str,
-        fields: Sequence[ast.expr] | Mapping[int, ast.expr],
-        whole: ast.expr | None = None,
-    ) -> None:
-        self._display = display
-        self._variable = variable
-        self._fields = fields if isinstance(fields, Mapping) else dict(enumerate(fields))
-        self._whole = whole
+    def change(node: ast.AST) -> ast.expr | None:
+        position = display.field_read(node, variable)
+        if position is not None and position in known:
+            return f.copied(known[position])
+        return f.copied(whole) if whole is not None and f.is_load_of(node, variable) else None
 
-    def visit(self, node: ast.AST) -> Any:
-        """The node, or its replacement."""
-        position = self._display.field_read(node, self._variable)
-        if position is not None and position in self._fields:
-            return f.copied(self._fields[position])
-        return super().visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The record itself."""
-        if self._whole is None or not f.is_load_of(node, self._variable):
-            return node
-        return f.copied(self._whole)
+    return change
 
 
 def display_of(node: ast.expr | None, constants: Mapping[str, Any]) -> Display | None:
@@ -267,16 +256,13 @@ def _parameters(kind: Any) -> tuple[str, ...]:
     return code.co_varnames[1 : code.co_argcount] if is_generated else ()
 
 
-class Makers(ast.NodeTransformer):
-    """Replaces calls of classes by faster constructors of the records. Their results are new objects."""
+def with_makers(form: f.Form, block: f.Lines) -> f.Lines:
+    """A block with faster constructors in place of calls of Row, named tuples and dataclasses. Their results are new objects."""
 
-    def __init__(self, form: f.Form) -> None:
-        self._form = form
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A call of Row, of a class of named tuples or of a dataclass."""
-        self.generic_visit(node)
-        display = display_of(node, self._form.constants)
+    def change(node: ast.AST) -> ast.expr | None:
+        display = display_of(node, form.constants) if isinstance(node, ast.Call) else None
         if display is None or f.called(node) in MAKERS:
-            return node
-        return f.placed(display.expression(self._form), node)
+            return None
+        return f.placed(display.expression(form), node)
+
+    return f.changed(block, change, inner_first=True)  # type: ignore[no-any-return]

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.window_folds import WindowFold
     from opchain.compiler.codegen.window_selections import WindowSelection
 
+    Change = Callable[[ast.AST], "ast.AST | Lines | None"]
+    """What replaces a node. None to keep the node."""
+
 Node = TypeVar("Node", bound=ast.AST)
 Tree = TypeVar("Tree", bound="ast.AST | list[Any]")
 Lines = list[ast.stmt]
@@ -646,17 +649,37 @@ def replace_variables(function: Function, parts: dict[str, ast.expr]) -> None:
         function.body = [replaced(statement, parts) for statement in function.body]
 
 
-class EqualExpressions(ast.NodeTransformer):
-    """Replaces names and calls by equivalent expressions, given as text and new expression."""
-
-    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
-        self._parts = parts
+class _Changed(ast.NodeTransformer):
+    def __init__(self, change: Change, *, inner_first: bool) -> None:
+        self._change = change
+        self._inner_first = inner_first
 
     def visit(self, node: ast.AST) -> Any:
-        """The node, or its replacement."""
+        if self._inner_first:
+            self.generic_visit(node)
+        found = self._change(node)
+        if found is not None:
+            return found
+        return node if self._inner_first else self.generic_visit(node)
+
+
+def changed(tree: ast.AST | Lines, change: Change, *, inner_first: bool = False) -> Any:
+    """A node or block with other nodes where `change` returns some.
+
+    A node is changed before the nodes in it, which are left as they are if it is replaced; with `inner_first` after them.
+    """
+    visit = _Changed(change, inner_first=inner_first).visit
+    return flattened(map(visit, tree)) if isinstance(tree, list) else visit(tree)
+
+
+def equal_replaced(block: Lines, parts: Mapping[str, ast.expr]) -> Lines:
+    """A block with equivalent expressions in place of names and calls, which are given by their text."""
+
+    def change(node: ast.AST) -> ast.expr | None:
         is_candidate = isinstance(node, (ast.Name, ast.Call))
-        part = self._parts.get(text_of(node)) if is_candidate else None
-        return super().visit(node) if part is None else copied(part)
+        return copied(parts.get(text_of(node))) if is_candidate else None  # type: ignore[type-var]
+
+    return changed(block, change)  # type: ignore[no-any-return]
 
 
 def constant_item(node: ast.expr, variable: str) -> Any:

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.inlining.scope import Scope
 
 
-_IS = (ast.Is, ast.IsNot)
-
-
 def body_of(
     definition: Definition,
     call: ast.Call,
@@ -37,14 +34,14 @@ def body_of(
 ) -> f.Lines:
     """The statements of a function over the arguments of a call. `is_iterated` says that its result is used up."""
     callee = callee_of(call, scope.form)
-    body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
+    body = f.changed(f.copied(definition.body), _without_annotation)
     lambdas = _Lambdas(scope, definition, callee)
     body = [lambdas.visit(statement) for statement in body]
     check_body(body, definition, is_iterated=is_iterated)
     of_comprehensions = comprehended(body)
     local = set(definition.function.__code__.co_varnames) | set(f.stores(body))
     check_set_before_read(body, set(definition.parameters), local - of_comprehensions, definition)
-    body = [_Undeleted().visit(statement) for statement in body]
+    body = f.changed(body, _without_deletions)
     constants = Attributes(scope, definition, callee)
     body = [constants.visit(statement) for statement in body]
     arguments = _arguments(definition, callee, call, body)
@@ -75,9 +72,8 @@ def body_of(
         if variable in set_in_body:
             parts[variable] = f.name(scope.fresh(variable, operator))
     bind_free_names(scope, body, definition, callee, parts)
-    body = f.flattened(
-        _ConstantConditions().visit(f.replaced(statement, parts)) for statement in body
-    )
+    body = [f.replaced(statement, parts) for statement in body]
+    body = f.changed(body, _decided, inner_first=True)
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.expr) and isinstance(
@@ -257,49 +253,36 @@ class _Lambdas(ast.NodeTransformer):
         return node if place is None else f.name(self._scope.inner_function(place, self._callee))
 
 
-class _Unannotated(ast.NodeTransformer):
-    """Drops annotations of variables. Python does not evaluate them, so a pickled function lacks their names."""
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        if node.value is None:
-            return ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.Assign([node.target], node.value), node)
-
-
-class _Undeleted(ast.NodeTransformer):
-    """Drops `del` of variables, which no later code reads."""
-
-    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
-        node.targets = [item for item in node.targets if not isinstance(item, ast.Name)]
-        return node if node.targets else ast.copy_location(ast.Pass(), node)
+def _without_annotation(node: ast.AST) -> ast.stmt | None:
+    """A variable without its annotation. Python does not evaluate it, so a pickled function lacks its names."""
+    if not isinstance(node, ast.AnnAssign):
+        return None
+    made = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
+    return ast.copy_location(made, node)
 
 
-class _ConstantConditions(ast.NodeTransformer):
-    """Decides conditions over constants, such as `1 is None`."""
+def _without_deletions(node: ast.AST) -> ast.stmt | None:
+    """A statement without `del` of variables, which no later code reads."""
+    if not isinstance(node, ast.Delete):
+        return None
+    node.targets = [item for item in node.targets if not isinstance(item, ast.Name)]
+    return node if node.targets else ast.copy_location(ast.Pass(), node)
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        self.generic_visit(node)
-        sides = [node.left, *node.comparators]
-        values = [item.value for item in sides if isinstance(item, ast.Constant)]
-        is_single = any(value is None or value is True or value is False for value in values)
-        if len(sides) == len(values) == 2 and is_single and isinstance(node.ops[0], _IS):  # noqa: PLR2004 - two sides
-            return ast.Constant((values[0] is values[1]) == isinstance(node.ops[0], ast.Is))
-        return node
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
-            return ast.Constant(not node.operand.value)
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.test, ast.Constant):
-            return node.body if node.test.value else node.orelse
-        return node
-
-    def visit_If(self, node: ast.If) -> ast.stmt | f.Lines:
-        self.generic_visit(node)
-        if isinstance(node.test, ast.Constant):
-            return (node.body if node.test.value else node.orelse) or [ast.Pass()]
-        return node
+def _decided(node: ast.AST) -> ast.AST | f.Lines | None:
+    """The result of a condition over constants, such as `1 is None`, or the branch that it chooses."""
+    match node:
+        case ast.Compare(
+            left=ast.Constant(value=one),
+            ops=[ast.Is() | ast.IsNot() as op],
+            comparators=[ast.Constant(value=other)],
+        ):
+            is_single = any(value is each for value in (one, other) for each in (None, True, False))
+            return ast.Constant((one is other) == isinstance(op, ast.Is)) if is_single else None
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=value)):
+            return ast.Constant(not value)
+        case ast.IfExp(test=ast.Constant(value=value)):
+            return node.body if value else node.orelse
+        case ast.If(test=ast.Constant(value=value)):
+            return (node.body if value else node.orelse) or [ast.Pass()]
+    return None

@@ -107,7 +107,7 @@ def _rewrite(form: f.Form, function: f.Function, loop: ast.For) -> None:
             if is_stored:
                 behind += f.statements(f"{owner}.{name} = {variable}", index)
     function.guards = [*guards, *function.guards]
-    rewritten: ast.stmt = _Variables().visit(loop)
+    rewritten: ast.stmt = f.changed(loop, _as_variable)
     if behind:
         rewritten = ast.Try([rewritten], [], [], behind)
         f.marked([rewritten], NO_OPERATOR)
@@ -198,10 +198,9 @@ def _is_look_up(node: ast.Attribute) -> bool:
     return node.attr in ("get", "pop") and isinstance(owner, ast.Name) and stem(owner.id) in TABLES
 
 
-class _Variables(ast.NodeTransformer):
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if not _is_of_object(node):
-            self.generic_visit(node)
-            return node
-        assert isinstance(node.value, ast.Name)
-        return f.placed(ast.Name(_variable(node.value.id, node.attr), node.ctx), node)
+def _as_variable(node: ast.AST) -> ast.expr | None:
+    """The variable of an attribute of a function object."""
+    if not _is_of_object(node):
+        return None
+    owner, name, context = node.value.id, node.attr, node.ctx  # type: ignore[attr-defined]
+    return f.placed(ast.Name(_variable(owner, name), context), node)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import escaping_of, types_of
-from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.displays import Display, display_of, field_reads
 from opchain.compiler.codegen.static_types import StaticType, TupleOf, plain_type, type_of
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
@@ -235,7 +235,8 @@ def _conversion(
     if not test:
         return by_field
     condition = ast.parse(test, mode="eval").body
-    is_right = FieldReads(Display(fields.elements), "value", fields.elements).visit(condition)
+    by_place = field_reads(Display(fields.elements), "value", fields.elements)
+    is_right = f.changed(condition, by_place)
     whole = ast.Call(f.name(statement.convert), [fields.expression(form)], [])
     convert_all = ast.Assign([ast.Tuple([*targets], ast.Store())], whole, lineno=0)
     return [ast.If(ast.UnaryOp(ast.Not(), is_right), [convert_all], by_field)]

@@ -96,7 +96,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.displays import FieldReads, display_of
+from opchain.compiler.codegen.displays import display_of, field_reads
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import never_raises, type_of
@@ -246,8 +246,8 @@ def _fields_of(
     types |= {name: type_of(item, types) for name, item in f.values_set_once(set_here).items()}
     lines += set_here
     send.value = ast.Tuple(elements, ast.Load())
-    reads = FieldReads(display, "value", elements, send.value)
-    return lambda item: reads.visit(f.replaced(item, {}))
+    reads = field_reads(display, "value", elements, send.value)
+    return lambda item: f.changed(f.copied(item), reads)
 
 
 def _new_slice(number: int, time: str, step: int, offset: int, run_for: str) -> f.Lines:
@@ -478,24 +478,12 @@ def _after_first(first: ast.expr, folded: ast.expr, kinds: tuple[str, ...]) -> a
 
 def _after(first: ast.expr, folded: ast.expr, old: str, kind: str) -> ast.expr | None:
     if kind != "sum":
-        found: ast.expr = _Reads(old, first).visit(f.replaced(folded, {}))  # type: ignore[assignment]
-        return found
+        begins: ast.expr = f.changed(
+            f.copied(folded),
+            lambda node: first if isinstance(node, ast.expr) and text_of(node) == old else None,
+        )
+        return begins
     if text_of(first) != "0":
         return None
     assert isinstance(folded, ast.BinOp)
     return folded.right if text_of(folded.left) == old else folded.left
-
-
-class _Reads(ast.NodeTransformer):
-    """Replaces the old value by an expression."""
-
-    def __init__(self, old: str, new: ast.expr) -> None:
-        self._old = old
-        self._new = new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """The node, or its replacement."""
-        if isinstance(node, ast.expr) and text_of(node) == self._old:
-            return f.replaced(self._new, {})
-        self.generic_visit(node)
-        return node

@@ -90,9 +90,8 @@ def _without_names_of(state: str, body: f.Lines) -> f.Lines:
         if f.variable_set(item) and f.is_load_of(item.value, state)  # type: ignore[attr-defined]
         if stores[f.variable_set(item)] == 1
     ]
-    equal = f.EqualExpressions({f.variable_set(item): f.name(state) for item in named})
     body = f.rewritten(body, lambda item: [] if item in named else None)
-    return [equal.visit(item) for item in body]
+    return f.equal_replaced(body, {f.variable_set(item): f.name(state) for item in named})
 
 
 class _Asked(ast.NodeTransformer):

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.changing_attributes import changing_attributes
-from opchain.compiler.codegen.displays import Makers
+from opchain.compiler.codegen.displays import with_makers
 from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
 from opchain.compiler.codegen.inlining.bodies import body_of, callee_of, folded
 from opchain.compiler.codegen.inlining.emits import (
@@ -86,11 +86,10 @@ def inline_functions(form: f.Form) -> None:
                 break
             # An inlined method may call methods of the records that it makes.
             function.body = inliner.block(function.body)
-        function.body = [Makers(form).visit(statement) for statement in function.body]
+        function.body = with_makers(form, function.body)
         window = _window_that_fires(form, function)
         if window:
-            known = f.EqualExpressions(window)
-            function.body = [known.visit(statement) for statement in function.body]
+            function.body = f.equal_replaced(function.body, window)
             function.body = f.rewritten(function.body, partial(_unused_key, form, function))
         if not inliner.scope.watched:
             continue
@@ -422,8 +421,11 @@ class _Inliner:
         return all(names is not None and attribute not in names for names in changing)
 
     def _expression(self, node: ast.expr, operator: int) -> ast.expr:
-        found: ast.expr = _Calls(self, operator).visit(node)
-        return found
+        def change(item: ast.AST) -> ast.expr | None:
+            is_own = isinstance(item, ast.Call) and self._is_ours(item)
+            return self.call(item, operator) if is_own else None  # type: ignore[arg-type]
+
+        return f.changed(node, change, inner_first=True)  # type: ignore[no-any-return]
 
     def call(self, call: ast.Call, operator: int) -> ast.expr:
         """The expression that a called function returns, if the function does nothing else; otherwise the call."""
@@ -462,18 +464,6 @@ def _value_given(give: Give) -> Callable[[ast.expr | None], f.Lines]:
 def _assigned(targets: list[ast.expr], value: ast.expr) -> f.Lines:
     """The statement that sets variables."""
     return [ast.Assign(f.copied(targets), value, lineno=0)]
-
-
-class _Calls(ast.NodeTransformer):
-    def __init__(self, inliner: _Inliner, operator: int) -> None:
-        self._inliner = inliner
-        self._operator = operator
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if self._inliner._is_ours(node):  # noqa: SLF001 - its own part
-            return self._inliner.call(node, self._operator)
-        return node
 
 
 def _collects(callee: f.Callee) -> bool:

@@ -370,9 +370,8 @@ class _States:
         ]
         for item in named:
             parts |= {text_of(target): item.value for target in item.targets}
-        known = f.EqualExpressions(parts)
         block = f.rewritten(block, lambda item: [] if item in named else None)
-        block = [known.visit(item) for item in block]
+        block = f.equal_replaced(block, parts)
         block = f.rewritten(block, lambda item: self._timer(item, index, key, types))
         is_asked = sum(f.reads(item, context) for item in block if item is not sets_time)
         return block if is_asked else [item for item in block if item is not sets_time]

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.displays import Display, display_of, field_reads
 from opchain.compiler.codegen.keys import key_program
 from opchain.compiler.codegen.rules.read_fields import read_columns
 from opchain.compiler.codegen.source_text import text_of
@@ -237,8 +237,8 @@ class Narrow:
     def added(self, previous: str, fields: dict[int, ast.expr]) -> ast.expr:
         """The new state. `fields` are the old fields."""
         known = dict(enumerate(self.elements)) | fields
-        transformer = FieldReads(by_place(self.display, self.result), previous, known)
-        return self.state([transformer.visit(f.replaced(item, {})) for item in self.changed])
+        reads = field_reads(by_place(self.display, self.result), previous, known)
+        return self.state([f.changed(f.copied(item), reads) for item in self.changed])
 
 
 def by_place(first: Display, later: Display) -> Display:

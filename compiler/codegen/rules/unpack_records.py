@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import owned_of, types_of, uses_of
-from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.displays import Display, display_of, field_reads
 from opchain.compiler.codegen.names import stem, unused
 from opchain.compiler.codegen.record_uses import Uses, is_answered, is_fork_of
 from opchain.compiler.codegen.source_text import text_of
@@ -214,8 +214,7 @@ def _loop_over_fields(form: f.Form, function: f.Function, loop: f.ForEachResult)
         parts = {place: fields.read(f.name(variable), number) for number, place in enumerate(kept)}
     made = replace(display, elements=list(parts.values())).expression(form) if is_whole else None
     loop.target = f.target(variable)
-    transformer = FieldReads(display, name, parts, made)
-    loop.body = [transformer.visit(statement) for statement in loop.body]
+    loop.body = f.changed(loop.body, field_reads(display, name, parts, made))
 
 
 def _comprehend_fields(
@@ -359,11 +358,10 @@ class _UnpackedRecord:
                 rest = block[position + 1 :]
                 made = replace(self.display, elements=elements).expression(self.form)
                 whole = None if self.is_made else made
-                transformer = FieldReads(self.display, self.name, elements, whole)
                 rest = f.rewritten(rest, partial(self._kept, elements))
                 if not self.is_made:
                     rest = f.rewritten(rest, partial(self._forked, elements))
-                rest = [transformer.visit(item) for item in rest]
+                rest = f.changed(rest, field_reads(self.display, self.name, elements, whole))
                 comment = notes.comment(statement)
                 if self.is_made:
                     lines.append(f.let(self.name, made, notes.operator(statement)))
