@@ -253,21 +253,20 @@ class Reader:
     function: Function
 
 
-def add_fallback(
-    form: Form,
-    function: Function,
-    plain: Function | None = None,
-    types: dict[str, StaticType | None] | None = None,
-) -> None:
-    """Adds a fallback to a function, for batches that do not fulfil its guards.
+def add_fallback(form: Form, function: Function, plain: Function | None = None) -> Function:
+    """Adds a fallback to a function, for batches that do not fulfil its guards, and returns it.
 
     The fallback is `plain`, or a copy of the function in its current state.
     """
     plain = plain or function.copy()
-    plain.name = f"fallback_{function.suffix}"
     plain.guards, plain.fallback = [], None
-    if types is not None:
-        plain.types = types
+    insert_fallback(form, function, plain, "fallback")
+    return plain
+
+
+def insert_fallback(form: Form, function: Function, plain: Function, kind: str) -> None:
+    """Has another form of a function process the batches that do not fulfil the function's guards."""
+    plain.name = f"{kind}_{function.suffix}"
     function.fallback = plain.name
     form.functions.insert(form.functions.index(function) + 1, plain)
 
@@ -479,6 +478,11 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield handler.type
 
 
+def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of these expressions."""
+    return nodes(own_expressions(statement))
+
+
 def is_load_of(node: ast.AST, variable: str) -> bool:
     """Whether a node reads a variable."""
     return isinstance(node, ast.Name) and node.id == variable and isinstance(node.ctx, ast.Load)
@@ -486,12 +490,8 @@ def is_load_of(node: ast.AST, variable: str) -> bool:
 
 def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
     """How often a variable is read."""
-    roots: Sequence[ast.AST] = [node] if isinstance(node, ast.AST) else node
-    return sum(
-        isinstance(item, ast.Name) and item.id == variable and isinstance(item.ctx, ast.Load)
-        for root in roots
-        for item in walk(root)
-    )
+    found = walk(node) if isinstance(node, ast.AST) else nodes(node)
+    return sum(is_load_of(item, variable) for item in found)
 
 
 def flattened(found: Iterable[ast.stmt | Lines]) -> Lines:
@@ -502,10 +502,9 @@ def flattened(found: Iterable[ast.stmt | Lines]) -> Lines:
 def calls_of(block: Sequence[ast.stmt], names: set[str]) -> Iterator[tuple[ast.stmt, ast.Call]]:
     """The calls of some names with one argument, each with its statement."""
     for statement in all_statements(block):
-        for expression in own_expressions(statement):
-            for node in walk(expression):
-                if is_call_of(node, names):
-                    yield statement, node  # type: ignore[misc]
+        for node in own_nodes(statement):
+            if is_call_of(node, names):
+                yield statement, node  # type: ignore[misc]
 
 
 def called(node: ast.AST) -> str:
@@ -516,14 +515,10 @@ def called(node: ast.AST) -> str:
 
 def is_call_of(node: ast.AST, names: set[str]) -> bool:
     """Whether an expression calls one of these names with one argument."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in names
-        and len(node.args) == 1
-        and not node.keywords
-        and not isinstance(node.args[0], ast.Starred)
-    )
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
+            return name in names and not isinstance(argument, ast.Starred)
+    return False
 
 
 def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
@@ -641,8 +636,18 @@ def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
     return found
 
 
-def replace_variables(function: Function, parts: dict[str, ast.expr]) -> None:
-    """Replaces variables by others, some of which are replaced as well."""
+def forward_variables(function: Function, is_forwarded: Callable[[str, str], bool]) -> None:
+    """Removes variables that hold the value of another variable, for which `is_forwarded`, and uses the other one."""
+    parts: dict[str, ast.expr] = {}
+
+    def rewrite(statement: ast.stmt) -> Lines | None:
+        variable, value = variable_set(statement), getattr(statement, "value", None)
+        if not (variable and isinstance(value, ast.Name) and is_forwarded(variable, value.id)):
+            return None
+        parts[variable] = value
+        return []
+
+    function.body = rewritten(function.body, rewrite)
     while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
         parts = {name: replaced(part, parts) for name, part in parts.items()}
     if parts:
@@ -684,22 +689,12 @@ def equal_replaced(block: Lines, parts: Mapping[str, ast.expr]) -> Lines:
 
 def constant_item(node: ast.expr, variable: str) -> Any:
     """The constant of `variable[constant]`; None for any other expression."""
-    if (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == variable
-        and isinstance(node.slice, ast.Constant)
-    ):
-        return node.slice.value
-    return None
+    return node.slice.value if item_variable(node) == variable else None  # type: ignore[attr-defined]
 
 
 def item_variable(node: ast.expr) -> str | None:
     """The variable of `variable[constant]`."""
-    if (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and isinstance(node.slice, ast.Constant)
-    ):
-        return node.value.id
+    match node:
+        case ast.Subscript(value=ast.Name(id=variable), slice=ast.Constant()):
+            return variable
     return None

@@ -208,7 +208,7 @@ class Lowering:
         if body:
             function.body = [loop_over(body, has_timestamps=head.timestamps)]
         if not received.is_certain:
-            f.add_fallback(self.form, function, types={})
+            f.add_fallback(self.form, function).types = {}
             self.names.bind("Columns", "shared")
             function.guards.append(f.expression("values.__class__ is Columns"))
 

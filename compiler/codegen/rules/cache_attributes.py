@@ -67,9 +67,7 @@ def cache_attributes(form: f.Form) -> None:
 
 
 def _rewrite(form: f.Form, function: f.Function, loop: ast.For) -> None:
-    nodes = [
-        node for statement in f.all_statements(loop.body) for node in _expressions_in(statement)
-    ]
+    nodes = [node for item in f.all_statements(loop.body) for node in f.own_nodes(item)]
     uses = [node for node in nodes if isinstance(node, ast.Attribute) and _is_of_object(node)]
     of_objects = set(map(id, uses))
     others = (node for node in nodes if id(node) not in of_objects)
@@ -87,10 +85,7 @@ def _rewrite(form: f.Form, function: f.Function, loop: ast.For) -> None:
         is_stored = isinstance(node.ctx, ast.Store)
         attributes[node.attr] = attributes.get(node.attr, False) or is_stored
     owners = sorted(found)
-    plain = function.copy()
-    plain.name = f"plain_{function.name.removeprefix('process_')}"
-    form.functions.insert(form.functions.index(function) + 1, plain)
-    function.fallback = plain.name
+    f.insert_fallback(form, function, function.copy(), "plain")
     form.names.bind("has_plain", "has_plain")
     guards = [f.expression(f"{one} is not {other}") for one, other in combinations(owners, 2)]
     before: f.Lines = []
@@ -141,16 +136,12 @@ def _stays_container(statement: ast.stmt, held: set[str]) -> bool:
         isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and text_of(node) in held
-        for node in _expressions_in(statement)
+        for node in f.own_nodes(statement)
     )
 
 
 def _variable(owner: str, name: str) -> str:
     return f"attribute_{owner.rpartition('_')[2]}_{name}"
-
-
-def _expressions_in(statement: ast.stmt) -> list[ast.AST]:
-    return [node for part in f.own_expressions(statement) for node in ast.walk(part)]
 
 
 def _is_of_object(node: ast.AST) -> bool:

@@ -65,7 +65,8 @@ def _drop_copies(form: f.Form, function: f.Function) -> None:
         return None
 
     function.body = f.rewritten(function.body, rewrite)
-    _forward(function, dropped)
+    # `value_to_0` and `value` are the same object.
+    f.forward_variables(function, lambda name, _: name in dropped)
 
 
 def _is_only_computed_with(function: f.Function, variable: str) -> bool:
@@ -85,21 +86,6 @@ def _is_only_computed_with(function: f.Function, variable: str) -> bool:
             for item in found
         )
     return reads == operands
-
-
-def _forward(function: f.Function, dropped: set[str]) -> None:
-    """Replaces `value_to_0` by `value` if both are the same object."""
-    parts: dict[str, ast.expr] = {}
-
-    def rewrite(statement: ast.stmt) -> f.Lines | None:
-        name, value = f.variable_set(statement), getattr(statement, "value", None)
-        if name not in dropped or not isinstance(value, ast.Name):
-            return None
-        parts[name] = value
-        return []
-
-    function.body = f.rewritten(function.body, rewrite)
-    f.replace_variables(function, parts)
 
 
 def _is_harmless(form: f.Form, function: f.Function, types: dict[str, StaticType | None]) -> bool:

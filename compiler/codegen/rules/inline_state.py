@@ -179,7 +179,6 @@ class _States:
             self._leave_key(position, key)
             return
         plain = self.function.copy()
-        plain.name = f"calls_{self.function.suffix}"
         self.loop.body = body
         set_key, rest = body[position], body[position + 1 :]
         types = types_of(self.function, self.form)
@@ -224,8 +223,7 @@ class _States:
                 self._set_last_key(set_key, key)
         self.loop.body = [*self.loop.body[:position], *before, *block]
         self.function.before += f.flattened(each.functions(block, index) for each in lookups)
-        self.function.fallback = plain.name
-        self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
+        f.insert_fallback(self.form, self.function, plain, "calls")
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(states)))}")
 
     def _leave_key(self, position: int, key: str) -> None:

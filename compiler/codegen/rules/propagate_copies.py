@@ -20,8 +20,6 @@ This applies only if all functions of the user are inlined: error messages of th
 
 from __future__ import annotations
 
-import ast
-
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.names import stem
 
@@ -38,25 +36,16 @@ def propagate_copies(form: f.Form) -> None:
 
 def _forward(function: f.Function, *, kept: str) -> None:
     times = f.stores([*function.before, *function.body])
-    parts: dict[str, ast.expr] = {}
     copied = {
         item.target.id
         for item in f.all_statements(function.body)
         if isinstance(item, f.CopyIfMutable)
     }
-
-    def rewrite(statement: ast.stmt) -> f.Lines | None:
-        name, value = f.variable_set(statement), getattr(statement, "value", None)
-        if (
-            name
-            and isinstance(value, ast.Name)
-            and times[name] == times.get(value.id) == 1
+    f.forward_variables(
+        function,
+        lambda name, other: (
+            times[name] == times.get(other) == 1
             and stem(name) != kept
-            and not copied & {name, value.id}
-        ):
-            parts[name] = value
-            return []
-        return None
-
-    function.body = f.rewritten(function.body, rewrite)
-    f.replace_variables(function, parts)
+            and not copied & {name, other}
+        ),
+    )

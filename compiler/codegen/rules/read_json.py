@@ -160,18 +160,9 @@ def _expect_dicts(form: Form, function: Function, loop: ast.For) -> None:
     """Removes tests whether `value`, which is a dict, is None or has a tag, and other variables for it."""
     loop.body = without_tests(form, loop.body, {}, {"value": dict})
     times = f.stores(function.body)
-    parts: dict[str, ast.expr] = {}
-
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-        name = f.variable_set(statement)
-        is_copy = isinstance(statement, ast.Assign) and f.is_load_of(statement.value, "value")
-        if name and is_copy and times[name] == times["value"] == 1:
-            parts[name] = f.name("value")
-            return []
-        return None
-
-    loop.body = f.rewritten(loop.body, rewrite)
-    f.replace_variables(function, parts)
+    f.forward_variables(
+        function, lambda name, of: of == "value" and times[name] == times["value"] == 1
+    )
 
 
 def _read_of(fields: Mapping[str, Any]) -> str:
