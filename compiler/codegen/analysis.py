@@ -99,7 +99,7 @@ def _settings(block: f.Lines) -> Iterator[Setting]:
             yield handler.name or "", lambda _: None
         for name in f.imported(statement):
             yield name, lambda _: None
-        nodes = [node for part in f.own_expressions(statement) for node in f.walk(part)]
+        nodes = list(f.own_nodes(statement))
         within = {
             id(inner)
             for node in nodes
@@ -202,42 +202,25 @@ def fresh_of(function: f.Function, types: Types) -> set[str]:
     return owned_of(function, types) | function.fresh
 
 
-def owned_of(function: f.Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
+def owned_of(function: f.Function, types: Types) -> set[str]:
     """The variables whose values are immutable, or to which no other code has a reference, as far as it changes them."""
-    setting: dict[str, list[ast.expr | None]] = {}
+    values: dict[str, list[ast.expr]] = {}
+    others: set[str] = set()
     for statement in f.all_statements(function.body):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                names = [node.id for node in f.walk(target) if isinstance(node, ast.Name)]
-                for name in names:
-                    of = statement.value if isinstance(target, ast.Name) else None
-                    setting.setdefault(name, []).append(of)
-        elif isinstance(statement, (ast.For, f.ForEachResult)):
-            for node in f.walk(statement.target):
-                if isinstance(node, ast.Name) and node.id not in function.fresh:
-                    setting.setdefault(node.id, []).append(None)
-        elif isinstance(statement, ast.Try):
-            for handler in statement.handlers:
-                setting.setdefault(handler.name or "", []).append(None)
-        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-            setting.update((name, [None]) for name in f.imported(statement))
-        elif (isinstance(statement, f.Fold) and statement.target is not None) or (
-            isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
-        ):
-            setting.setdefault(statement.target.id, []).append(None)
-        for part in f.own_expressions(statement):
-            for node in f.walk(part):
-                if isinstance(node, ast.NamedExpr):
-                    setting.setdefault(node.target.id, []).append(None)
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append(statement.value)
+                else:
+                    others |= f.names_in([target])
     escaped = escaping_of(function) | _held_twice(function, types)
-    fresh = function.fresh - escaped
+    fresh, times = function.fresh - escaped, f.stores(function.body)
     fresh |= {name for name, kind in types.items() if is_frozen(kind)}
     for _ in range(_PASSES):
         before = len(fresh)
-        for name, values in setting.items():
-            if name not in escaped and all(
-                value is not None and _is_fresh(value, fresh) for value in values
-            ):
+        for name, found in values.items():
+            is_plain = name not in escaped | others and len(found) == times[name]
+            if is_plain and all(_is_fresh(value, fresh) for value in found):
                 fresh.add(name)
         if len(fresh) == before:
             break

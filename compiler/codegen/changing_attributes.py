@@ -201,7 +201,7 @@ def _files_of_module(module: ModuleType) -> set[str]:
     return {code.co_filename for code in codes}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Stores:
     """The attributes that a file sets on anything but a method's own first parameter.
 
@@ -219,19 +219,15 @@ class _Stores:
 @lru_cache(maxsize=64)
 def _stores_in(path: str) -> _Stores:
     tree = tree_of(path)
-    search = _Search()
+    found = _Stores()
     if tree is not None:
-        search.visit(tree)
-    return _Stores(search.names, search.added, search.handing_on, search.read, search.sets_any)
+        _Search(found).visit(tree)
+    return found
 
 
 class _Search(ast.NodeVisitor):
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.added: set[str] = set()
-        self.handing_on: set[str] = set()
-        self.read: set[tuple[str, str]] = set()
-        self.sets_any = False
+    def __init__(self, found: _Stores) -> None:
+        self._found = found
         self._class = ""
         self._own = ""
         """The first parameter of the method around, which is the object or its class."""
@@ -278,21 +274,21 @@ class _Search(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         if self._is_own(node):
-            self.handing_on.add(self._class)
+            self._found.handing_on.add(self._class)
         elif node.id in ("setattr", "delattr"):
-            self.sets_any = True  # it is not called directly
+            self._found.sets_any = True  # it is not called directly
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         is_own = self._is_own(node.value)
         if not isinstance(node.ctx, ast.Load) and (not is_own or self._is_decorated):
-            self.names.add(node.attr)
+            self._found.names.add(node.attr)
         elif node.attr in ("__setattr__", "__delattr__"):
-            self.sets_any = True
+            self._found.sets_any = True
         elif is_own and node.attr == "__class__":
-            self.handing_on.add(self._class)
+            self._found.handing_on.add(self._class)
         if is_own:
             if isinstance(node.ctx, ast.Load) and id(node) not in self._called:
-                self.read.add((self._class, node.attr))
+                self._found.read.add((self._class, node.attr))
             return
         if not self._is_class_of_own(node.value):
             self.visit(node.value)
@@ -345,9 +341,9 @@ class _Search(ast.NodeVisitor):
         if target is not None and (self._is_own(target) or (is_super and self._class)):
             return  # `changing_attributes` finds it in the method
         if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            self.names.add(name.value)
+            self._found.names.add(name.value)
         else:
-            self.sets_any = True
+            self._found.sets_any = True
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if not isinstance(node.ctx, ast.Load):
@@ -357,9 +353,9 @@ class _Search(ast.NodeVisitor):
     def _changes(self, node: ast.AST) -> None:
         """Notes that a dictionary is changed: it may be that of an object."""
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-            self.sets_any = self.sets_any or not self._is_own(node.value)
+            self._found.sets_any |= not self._is_own(node.value)
         elif isinstance(node, ast.Call) and text_of(node.func) == "vars" and node.args:
-            self.sets_any = self.sets_any or not self._is_own(node.args[0])
+            self._found.sets_any |= not self._is_own(node.args[0])
 
     def visit_Assign(self, node: ast.Assign | ast.NamedExpr) -> None:
         self._changes(node.value)  # under another name, or by `|=`
@@ -381,7 +377,7 @@ class _Search(ast.NodeVisitor):
     def _adds(self, target: ast.expr, value: ast.expr) -> None:
         """Notes that an operator is applied to a target, whose result is stored there."""
         if isinstance(target, ast.Attribute) and not self._is_own(target.value):
-            self.added.add(target.attr)
+            self._found.added.add(target.attr)
             self.visit(target.value)
         else:
             self.visit(target)

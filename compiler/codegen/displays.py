@@ -78,17 +78,13 @@ class Display:
                 if is_field and f.is_load_of(node.value, variable)
                 else None
             )
-        if (
-            kind is dict
-            and isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "get"
-            and f.is_load_of(node.func.value, variable)
-            and not node.keywords
-            and all(isinstance(item, ast.Constant) for item in node.args)
-            and len(node.args) in (1, 2)  # a default is not used
-        ):
-            return self._position(node.args[0].value)  # type: ignore[attr-defined]
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="get"),
+                args=[ast.Constant(value=key)] | [ast.Constant(value=key), ast.Constant()],
+                keywords=[],
+            ) if kind is dict and name == variable:
+                return self._position(key)  # a default is not used
         return None
 
     def read(self, record: ast.expr, position: int) -> ast.expr:

@@ -692,6 +692,18 @@ def constant_item(node: ast.expr, variable: str) -> Any:
     return node.slice.value if item_variable(node) == variable else None  # type: ignore[attr-defined]
 
 
+def method_called(statement: ast.stmt, variable: str) -> tuple[str, list[ast.expr]]:
+    """The method and the arguments of a statement `variable.method(...)`; nothing for any other statement."""
+    match statement:
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr=method), args=given, keywords=[]
+            )
+        ) if name == variable:
+            return method, given
+    return "", []
+
+
 def item_variable(node: ast.expr) -> str | None:
     """The variable of `variable[constant]`."""
     match node:

@@ -102,30 +102,28 @@ def evaluated(value: ast.expr) -> f.Lines:
 
 def each_yield(body: f.Lines) -> ast.expr | None:
     """X of a body that is `yield from X`, or `for y in X: yield y`."""
-    (statement,) = body if len(body) == 1 else (None,)
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
-        return statement.value.value
-    if (
-        isinstance(statement, ast.For)
-        and isinstance(statement.target, ast.Name)
-        and len(statement.body) == 1
-        and isinstance(statement.body[0], ast.Expr)
-        and isinstance(statement.body[0].value, ast.Yield)
-        and isinstance(statement.body[0].value.value, ast.Name)
-        and statement.body[0].value.value.id == statement.target.id
-    ):
-        return statement.iter
+    match body:
+        case [ast.Expr(value=ast.YieldFrom(value=items))]:
+            return items
+        case [
+            ast.For(
+                target=ast.Name(id=name),
+                iter=items,
+                body=[ast.Expr(value=ast.Yield(value=ast.Name(id=item)))],
+            )
+        ] if item == name:
+            return items
     return None
 
 
 def is_iterable(node: ast.expr) -> bool:
     """Whether looping over the value of this expression cannot fail."""
-    if not isinstance(node, ast.Call):
-        return isinstance(node, _LISTS)
-    if isinstance(node.func, ast.Name):
-        return node.func.id in ("range", "enumerate", "zip", "sorted", "reversed", "list")
-    is_method = isinstance(node.func, ast.Attribute)
-    return is_method and node.func.attr in ("split", "rsplit", "splitlines", "items", "values")  # type: ignore[attr-defined]
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("range", "enumerate", "zip", "sorted", "reversed", "list")
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in ("split", "rsplit", "splitlines", "items", "values")
+    return isinstance(node, _LISTS)
 
 
 _LISTS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
@@ -140,16 +138,12 @@ def with_yields(
     """A generator's body with the downstream code in place of `yield`."""
 
     def rewrite(statement: ast.stmt) -> f.Lines | None:
-        if isinstance(statement, ast.Expr):
-            if isinstance(statement.value, ast.Yield):
-                return emit(statement.value.value or ast.Constant(None))
-            if isinstance(statement.value, ast.YieldFrom):
-                return loop_over(statement.value.value)
-        if any(
-            isinstance(node, (ast.Yield, ast.YieldFrom))
-            for expression in f.own_expressions(statement)
-            for node in ast.walk(expression)
-        ):
+        match statement:
+            case ast.Expr(value=ast.Yield(value=value)):
+                return emit(value or ast.Constant(None))
+            case ast.Expr(value=ast.YieldFrom(value=items)):
+                return loop_over(items)
+        if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in f.own_nodes(statement)):
             raise Refused(
                 f"{definition.name} uses the value of a yield; yield in a statement of its own"
             )
@@ -164,19 +158,12 @@ def with_appends(body: f.Lines, records: str, definition: Definition) -> f.Lines
 
     def rewrite(statement: ast.stmt) -> f.Lines | None:
         nonlocal appends
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if not (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and f.is_load_of(call.func.value, records)
-            and not call.keywords
-        ):
-            return None
-        if call.func.attr == "close" and not call.args:
+        method, arguments = f.method_called(statement, records)
+        if method == "close" and not arguments:
             return []
-        if call.func.attr == "collect" and len(call.args) == 1:
-            call.func.attr = "append"
-            appends += not isinstance(call.args[0], ast.Starred)
+        if method == "collect" and len(arguments) == 1:
+            statement.value.func.attr = "append"  # type: ignore[attr-defined]
+            appends += not isinstance(arguments[0], ast.Starred)
         return None
 
     body = f.rewritten(body, rewrite)

@@ -18,6 +18,7 @@ from opchain.compiler.codegen.changing_attributes import (
 )
 from opchain.compiler.codegen.function_source import (
     Definition,
+    Meaning,
     Refused,
     is_written_exactly,
     meaning_of,
@@ -133,25 +134,20 @@ def _is_asked_for(name: str, node: ast.AST) -> bool:
     )
 
 
-def _meaning(name: str, definition: Definition) -> Any:
+def _meaning(name: str, definition: Definition) -> Meaning:
     is_hidden = (
         name in definition.function.__globals__
         or name in definition.function.__code__.co_freevars
         or name in definition.rebound
     )
     if not is_hidden and hasattr(builtins, name) and name not in _SEE_THEIR_CALLER:
-        return _Builtin
+        return Meaning("builtin")
     meaning = meaning_of(name, definition)
     function = definition.function
     is_read = is_of_library(function) or name in _read_globals(function.__code__)
     if meaning.kind == "global" and not is_read:  # a pickled function lacks the name
         raise Refused(f"{definition.name} has a part that never runs; delete that part")
     return meaning
-
-
-class _Builtin:
-    kind = "builtin"
-    value = None
 
 
 @lru_cache(maxsize=1000)
@@ -193,8 +189,8 @@ class Attributes(ast.NodeTransformer):
         if not (
             isinstance(node, ast.Attribute)
             and isinstance(node.ctx, ast.Load)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == self._own
+            and self._own is not None
+            and f.is_load_of(node.value, self._own)
         ):
             return node
         instance = self._callee.instance

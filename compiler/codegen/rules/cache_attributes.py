@@ -146,11 +146,10 @@ def _variable(owner: str, name: str) -> str:
 
 def _is_of_object(node: ast.AST) -> bool:
     """Whether a node is an attribute of a function object: `self_1.count`."""
-    return (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id.startswith("self_")
-    )
+    match node:
+        case ast.Attribute(value=ast.Name(id=owner)):
+            return owner.startswith("self_")
+    return False
 
 
 def _is_harmless(form: f.Form, node: ast.AST) -> bool:

@@ -58,12 +58,6 @@ def _could_be_text(node: ast.expr, form: f.Form) -> bool:
             return _could_give_text(
                 getattr(builtins, name, None) if callee is None else callee.function
             )
-        case ast.IfExp(body=one, orelse=other):
-            return _could_be_text(one, form) or _could_be_text(other, form)
-        case ast.BinOp(left=left, right=right):
-            return _could_be_text(left, form) and _could_be_text(right, form)
-        case ast.BoolOp(values=values):
-            return any(_could_be_text(value, form) for value in values)
     return not isinstance(node, _DISPLAYS)
 
 

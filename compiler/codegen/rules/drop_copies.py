@@ -73,7 +73,7 @@ def _is_only_computed_with(function: f.Function, variable: str) -> bool:
     """Whether only fields of a record are read, and each is an operand. An operation creates a new object."""
     reads = operands = 0
     for statement in f.all_statements(function.body):
-        nodes = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
+        nodes = list(f.own_nodes(statement))
         reads += sum(f.is_load_of(node, variable) for node in nodes)
         found = [statement.value] if isinstance(statement, ast.AugAssign) else []
         for node in nodes:

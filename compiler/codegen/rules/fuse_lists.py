@@ -135,18 +135,9 @@ def _new_list(statement: ast.stmt) -> str | None:
 
 def _appended(statement: ast.stmt, name: str) -> ast.expr | None:
     """The value that a statement appends to a list."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "append"
-        and f.is_load_of(call.func.value, name)
-        and len(call.args) == 1
-        and not call.keywords
-        and not isinstance(call.args[0], ast.Starred)
-    ):
-        return call.args[0]
-    return None
+    method, given = f.method_called(statement, name)
+    is_one = method == "append" and len(given) == 1 and not isinstance(given[0], ast.Starred)
+    return given[0] if is_one else None
 
 
 class _Filling:

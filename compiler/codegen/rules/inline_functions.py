@@ -404,13 +404,12 @@ class _Inliner:
     def _is_fixed(self, called: ast.expr) -> bool:
         """Whether a name, or a method, is the same after the bodies of functions have run."""
         match called:
-            case ast.Name():
+            case ast.Name() | ast.Attribute(value=ast.Constant()):
                 return True
-            case ast.Attribute(value=ast.Constant()):
-                return True
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
-                return name in self.form.names.bindings and self._is_kept(name, attribute)
-            case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=attribute)):
+            case (
+                ast.Attribute(value=ast.Name(id=name), attr=attribute)
+                | ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=attribute))
+            ):
                 return name in self.form.names.bindings and self._is_kept(name, attribute)
         return False
 

@@ -161,15 +161,11 @@ class _States:
     def run(self) -> None:
         """Finds the statement that sets the key, and rewrites the statements after it."""
         for position, statement in enumerate(self.loop.body):
-            called = statement.value if isinstance(statement, ast.Expr) else None
-            if (
-                isinstance(called, ast.Call)
-                and isinstance(called.func, ast.Name)
-                and stem(called.func.id) in SETS_KEY
-                and isinstance(called.args[0], ast.Name)
-            ):
-                self._rewrite(position, called.args[0].id)
-                return
+            match statement:
+                case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[ast.Name(id=key)])):
+                    if stem(name) in SETS_KEY:
+                        self._rewrite(position, key)
+                        return
 
     def _rewrite(self, position: int, key: str) -> None:
         index = notes.operator(self.loop.body[position])
@@ -378,16 +374,18 @@ class _States:
         self, statement: ast.stmt, index: int, key: str, types: dict[str, Any]
     ) -> f.Lines | None:
         """Code that registers or deletes an event-time timer without a call of the timer service."""
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-            return None
-        method = _TIMERS.get(call.func.attr)
-        is_service = text_of(call.func.value) == f"context_{index}.timer_service()"
-        if method is None or not is_service or len(call.args) != 1 or call.keywords:
-            return None
-        (time,) = call.args
-        if isinstance(time, ast.Starred):
-            return None
+        match statement:
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=service, attr=name), args=[time], keywords=[]
+                ) as call
+            ):
+                method = _TIMERS.get(name)
+                is_service = text_of(service) == f"context_{index}.timer_service()"
+                if method is None or not is_service or isinstance(time, ast.Starred):
+                    return None
+            case _:
+                return None
         timers = self.form.names.bind(f"event_timers_{index}", "event_timers", index)
         called = f"{method}_timer_{index}"
         found = f.statements(f"{called} = {timers}().{method}", NO_OPERATOR)

@@ -28,7 +28,6 @@ from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
-from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.state.keys.key_identity import key_identity
 
 
@@ -62,25 +61,21 @@ def _plain_keys(form: f.Form, function: f.Function) -> None:
 
 def _checks_for_int(statement: ast.stmt, types: dict[str, Any]) -> bool:
     """Whether a statement is `if x.__class__ is not int: ...`, and x is known to be an int."""
-    test = statement.test if isinstance(statement, ast.If) else None
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Attribute)
-        and test.left.attr == "__class__"
-        and isinstance(test.left.value, ast.Name)
-        and isinstance(test.ops[0], ast.IsNot)
-        and text_of(test.comparators[0]) == "int"
-        and types.get(test.left.value.id) is int
-    )
+    match statement:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Attribute(value=ast.Name(id=name), attr="__class__"),
+                ops=[ast.IsNot()],
+                comparators=[ast.Name(id="int")],
+            )
+        ):
+            return types.get(name) is int
+    return False
 
 
 def _identified(statement: ast.stmt) -> str | None:
     """The key of `if key.__class__ not in plain: key = identify(key)`."""
-    if not isinstance(statement, ast.If) or len(statement.body) != 1:
-        return None
-    (inner,) = statement.body
-    if not (isinstance(inner, ast.Assign) and stem(f.called(inner.value)) == "identify"):
-        return None
-    key = inner.targets[0]
-    assert isinstance(key, ast.Name)
-    return key.id
+    match statement:
+        case ast.If(body=[ast.Assign(targets=[ast.Name(id=key)], value=value)]):
+            return key if stem(f.called(value)) == "identify" else None
+    return None

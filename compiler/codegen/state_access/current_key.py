@@ -79,7 +79,7 @@ def reads_key(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
 
 def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
     """Whether an expression of a statement calls unknown code, or passes a handle to other code."""
-    parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
+    parts = list(f.own_nodes(statement))
     used = [item for node in (statement, *parts) for item in called_by_syntax(node)]
     if any(f.reads(item, name) for item in used for name in handles):
         return True

@@ -10,6 +10,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import only_reads
 from opchain.compiler.codegen.function_source import calls_builtin
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.types.coders import coder_converter, form_test
 
@@ -140,15 +141,9 @@ _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedS
 
 def is_only_called(block: f.Lines, owner: str, name: str) -> bool:
     """Whether an attribute is read for its methods only, and never set."""
-    reads = [
-        node
-        for node in f.nodes(block)
-        if isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Name)
-        and node.value.id == owner
-    ]
-    return len(reads) == len(list(state_calls(block, owner, name)))
+    found = (node for node in f.nodes(block) if isinstance(node, ast.Attribute))
+    reads = sum(node.attr == name and text_of(node.value) == owner for node in found)
+    return reads == len(state_calls(block, owner, name))
 
 
 def state_calls(block: f.Lines, owner: str, name: str) -> list[ast.Call]:
@@ -163,16 +158,12 @@ def calls_in(block: f.Lines) -> Iterator[ast.Call]:
 
 def method_called(call: ast.Call, owner: str, name: str) -> str:
     """The method of `owner.name` that is called."""
-    called = call.func
-    if (
-        isinstance(called, ast.Attribute)
-        and isinstance(called.value, ast.Attribute)
-        and called.value.attr == name
-        and isinstance(called.value.value, ast.Name)
-        and called.value.value.id == owner
-        and not call.keywords
-    ):
-        return called.attr
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=of), attr=state), attr=method),
+            keywords=[],
+        ) if (of, state) == (owner, name):
+            return method
     return ""
 
 
