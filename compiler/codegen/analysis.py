@@ -26,9 +26,8 @@ from opchain.compiler.codegen.static_types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.static_types import StaticType, Types
 
-    Types = dict[str, StaticType | None]
     Setting = tuple[str, Callable[[Types], StaticType | None]]
 
 _PASSES = 4

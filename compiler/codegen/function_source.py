@@ -131,8 +131,13 @@ def _only_looks(key: ast.expr) -> bool:
     """Whether the key function of `max` or `sorted` is a builtin, or a lambda that calls nothing else."""
     if not isinstance(key, ast.Lambda):
         return isinstance(key, ast.Name) and key.id in BUILTINS
+    return only_calls_builtins(key.body)
+
+
+def only_calls_builtins(node: ast.AST) -> bool:
+    """Whether no other function runs while an expression is evaluated, and no variable is set."""
     acts = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
-    return all(calls_builtin(each) for each in ast.walk(key.body) if isinstance(each, acts))
+    return all(calls_builtin(each) for each in ast.walk(node) if isinstance(each, acts))
 
 
 def _kind_of(function: Any) -> str:
@@ -221,13 +226,10 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
             f"'{name}' is declared global or nonlocal somewhere, so it may change; keep it in an "
             "attribute of a function class"
         )
-    free = function.__code__.co_freevars
-    if name in free:
-        assert function.__closure__ is not None
-        try:
-            value = function.__closure__[free.index(name)].cell_contents
-        except ValueError:  # an empty cell: the name is not bound yet
-            raise Refused(f"'{name}' has no value yet") from None
+    if name in function.__code__.co_freevars:
+        value = value_of(name, function, Refused)
+        if value is Refused:
+            raise Refused(f"'{name}' has no value yet")
         if is_written_exactly(value):
             return Meaning("constant", value)
         if isinstance(value, OutputTag):
@@ -419,12 +421,12 @@ _LOOKED_AT = 100
 """The number of values of a dict to check for being texts."""
 
 
-def value_of(name: str, function: Any) -> Any:
-    """The current object of a free name of a function, or None."""
+def value_of(name: str, function: Any, otherwise: Any = None) -> Any:
+    """The current object of a free name of a function; `otherwise` if it has none."""
     free = function.__code__.co_freevars
     if name not in free:
-        return function.__globals__.get(name)
+        return function.__globals__.get(name, otherwise)
     try:
         return function.__closure__[free.index(name)].cell_contents
     except ValueError:  # an empty cell
-        return None
+        return otherwise

@@ -136,6 +136,8 @@ class SentRecords:
 
 StaticType: TypeAlias = "type | TupleOf | IterableOf | ResultOf | ColumnsOf | CombinedOf | JsonOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
+Types: TypeAlias = "dict[str, StaticType | None]"
+"""The types of variables."""
 
 _RECORDS: dict[type, type] = {
     NumberSequenceSource: int,
@@ -206,7 +208,7 @@ def _rows_with(names: Sequence[str]) -> ColumnsOf:
 
 def _type_of_columns(columns: Columns) -> ColumnsOf:
     """The type of Rows that are known when the program is compiled."""
-    kinds = (_common([*map(type, column)]) for column in columns.lists)
+    kinds = (common([*map(type, column)]) for column in columns.lists)
     record = TupleOf(tuple(kind if kind in IMMUTABLE else None for kind in kinds))
     return ColumnsOf(record, (None,) * len(columns.lists), shape_of(columns.layout))
 
@@ -237,7 +239,7 @@ def type_of(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of expre
         case ast.Tuple(elts=items):
             return TupleOf(tuple(_within(type_of(item, names)) for item in items))
         case ast.List(elts=items):
-            kind = _within(_common([type_of(item, names) for item in items]))
+            kind = _within(common([type_of(item, names) for item in items]))
             return None if kind is None else IterableOf(kind)
         case ast.Subscript():
             return _of_item(node, names)
@@ -258,9 +260,9 @@ def type_of(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of expre
             is_number = kind in (int, float) and not isinstance(op, ast.Invert)
             return bool if isinstance(op, ast.Not) else kind if is_number else None
         case ast.IfExp(body=one, orelse=other):
-            return _common([type_of(one, names), type_of(other, names)])
+            return common([type_of(one, names), type_of(other, names)])
         case ast.BoolOp(values=items):
-            return _common([type_of(item, names) for item in items])
+            return common([type_of(item, names) for item in items])
         case ast.JoinedStr(values=items):
             # For a single part, the result is that of `__format__`, which may be of a subclass.
             return str if len(items) > 1 else None
@@ -281,7 +283,7 @@ def item_type(iterable: StaticType | None) -> StaticType | None:
     if isinstance(iterable, IterableOf):
         return iterable.item
     if isinstance(iterable, TupleOf):
-        return _common(list(iterable.items))
+        return common(list(iterable.items))
     return str if iterable is str else None
 
 
@@ -345,7 +347,8 @@ def never_raises(node: ast.expr, names: Names) -> bool:  # noqa: C901, PLR0911, 
     return False
 
 
-def _common(found: list[StaticType | None]) -> StaticType | None:
+def common(found: list[StaticType | None]) -> StaticType | None:
+    """The type of all values, if it is the same."""
     return found[0] if found and all(item == found[0] for item in found) else None
 
 
@@ -395,7 +398,7 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
     if has(called.id, Trait.GIVES_TEXT):
         return str
     if called.id in _OF_ARGUMENTS:
-        given = _common([type_of(item, names) for item in node.args])
+        given = common([type_of(item, names) for item in node.args])
         return _OF_ARGUMENTS[called.id].get((len(node.args), given))
     known = names.get(called.id)
     return known.type(node.args, names) if isinstance(known, ResultOf) else _BUILTINS.get(called.id)

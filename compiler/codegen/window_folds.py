@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.source_text import text_of
-from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
+from opchain.compiler.codegen.static_types import Types, never_raises, type_of
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, selection_of
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
@@ -22,7 +22,6 @@ from opchain.runtime.task.generated_code import side_tags
 if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import VertexProgram
 
-    Types = dict[str, StaticType | None]
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 

@@ -8,7 +8,12 @@ from types import CodeType
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.function_source import Definition, Refused, calls_builtin, is_literal
+from opchain.compiler.codegen.function_source import (
+    Definition,
+    Refused,
+    is_literal,
+    only_calls_builtins,
+)
 from opchain.compiler.codegen.inlining.checks import (
     check_body,
     check_line,
@@ -148,7 +153,7 @@ class _Order:
 
     def _may_be_set(self) -> bool:
         """Whether an argument may set attributes."""
-        return any(map(_may_set_attributes, self.pending.values()))
+        return not all(map(only_calls_builtins, self.pending.values()))
 
     def _is_of_object(self, node: ast.expr) -> bool:
         """Whether an expression is an attribute of such an object, which certainly exists."""
@@ -157,15 +162,6 @@ class _Order:
     def _is_bound(self, node: ast.expr) -> bool:
         """Whether an expression is a function object, a module or a class."""
         return isinstance(node, ast.Name) and node.id in self.bound
-
-
-def _may_set_attributes(argument: ast.expr) -> bool:
-    """Whether an argument calls code of the user's, which may set attributes."""
-    return any(
-        not calls_builtin(node)
-        for node in ast.walk(argument)
-        if isinstance(node, (ast.Call, ast.Await, ast.Yield, ast.YieldFrom))
-    )
 
 
 def callee_of(call: ast.Call, form: f.Form) -> f.Callee:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.changing_attributes import is_of_library, replaced_attributes
 from opchain.compiler.codegen.displays import class_name, is_named_tuple, parameters_of
-from opchain.compiler.codegen.function_source import calls_builtin
+from opchain.compiler.codegen.function_source import only_calls_builtins
 from opchain.compiler.codegen.static_types import ColumnsOf
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class RecordCalls(ast.NodeTransformer):
             return node
         changed = {item.arg: item.value for item in node.keywords}
         allowed = names if what == "_replace" else ()
-        if not changed.keys() <= {*allowed} or not all(map(_only_calls_builtins, changed.values())):
+        if not changed.keys() <= {*allowed} or not all(map(only_calls_builtins, changed.values())):
             return node
         self.found = True
         values: list[ast.expr] = [
@@ -132,13 +132,4 @@ def _has_plain_objects(kind: Any) -> bool:
     usual = ("__new__", "__getattribute__")
     return type(kind) is type and all(
         getattr(kind, name) is getattr(object, name) for name in usual
-    )
-
-
-def _only_calls_builtins(node: ast.expr) -> bool:
-    """Whether no other function may change the record while an expression is evaluated."""
-    return all(
-        calls_builtin(item)
-        for item in ast.walk(node)
-        if isinstance(item, (ast.Call, ast.Await, ast.Yield, ast.NamedExpr))
     )

@@ -348,9 +348,10 @@ class Lowering:
                 continue
             copied = f"{place.value}_{where}"
             copies = f.let(copied, place.record, operator.index)
-            notes.is_fork.set(copies, True)
-            kept = f.made(f.CopyIfMutable, target=f.target(copied), is_fork=True)
-            lines += [copies, *f.marked([kept], operator.index)]
+            kept = f.made(f.CopyIfMutable, target=f.target(copied))
+            for each in (copies, kept):
+                notes.is_fork.set(each, True)
+            lines += f.marked([copies, kept], operator.index)
             lines += write(replace(place, value=copied, is_shared=False))
         return lines
 
@@ -600,7 +601,8 @@ def identified(key: str, plain: str, identify: str) -> ast.stmt:
 
 def loop_over(body: f.Lines, *, has_timestamps: bool) -> ast.For:
     """The loop over a batch."""
-    if not has_timestamps:
-        return ast.For(f.target("value"), f.name("values"), body, [], lineno=0)
-    both = ast.Tuple([f.target("value"), f.target("timestamp")], ast.Store())
-    return ast.For(both, f.expression("zip(values, timestamps)"), body, [], lineno=0)
+    each = "value, timestamp in zip(values, timestamps)" if has_timestamps else "value in values"
+    (loop,) = ast.parse(f"for {each}:\n    pass").body
+    assert isinstance(loop, ast.For)
+    loop.body = body
+    return loop

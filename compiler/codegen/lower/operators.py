@@ -143,14 +143,10 @@ def lower_process(
     lowering: Lowering, operator: OperatorProgram, place: Place, number: int
 ) -> f.Lines:
     """A loop over the results of a process function. Tagged results go to side outputs."""
-    index = operator.index
     has_two_inputs = isinstance(operator.spec, (specs.CoProcessSpec, specs.KeyedCoProcessSpec))
     method = f"process_element{number + 1}" if has_two_inputs else "process_element"
-    context = lowering.names.bind(f"context_{index}", "context", index)
-    lines: f.Lines = []
-    if place.timestamp is not None:
-        lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
-    call = lowering.applied(operator, method, place.record, f.name(context))
+    context, lines = _with_context(lowering, operator, place.timestamp)
+    call = lowering.applied(operator, method, place.record, context)
     return [
         *lines,
         *lowering.emits_results(operator, place, call, calls_emit=_emits_by_timer(operator)),
@@ -273,13 +269,20 @@ def lower_legacy_sink(
 ) -> f.Lines:
     """`print_sink_4(value_3, context_4)`."""
     index = operator.index
-    context = lowering.names.bind(f"context_{index}", "context", index)
-    lines: f.Lines = []
-    if place.timestamp is not None:
-        lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
-    call = lowering.applied(operator, "invoke", place.record, f.name(context))
+    context, lines = _with_context(lowering, operator, place.timestamp)
+    call = lowering.applied(operator, "invoke", place.record, context)
     invoke = f.with_comment(f.marked([ast.Expr(call)], index), comment(operator))
     return [*lines, *invoke]
+
+
+def _with_context(
+    lowering: Lowering, operator: OperatorProgram, timestamp: str | None
+) -> tuple[ast.Name, f.Lines]:
+    """The context of a function, after statements that give it the time of the record."""
+    index = operator.index
+    context = lowering.names.bind(f"context_{index}", "context", index)
+    text = "" if timestamp is None else f"{context}._timestamp = {timestamp}"
+    return f.name(context), f.statements(text, index)
 
 
 def _timers_function(lowering: Lowering, operator: OperatorProgram) -> None:
@@ -287,22 +290,20 @@ def _timers_function(lowering: Lowering, operator: OperatorProgram) -> None:
     index = operator.index
     about = f"Results of '{operator.name}' for event-time timers that are due"
     function = lowering.open_function(f"fire_{index}", "due", about, is_batch=True)
-    context = lowering.names.bind(f"context_{index}", "context", index)
+    context, lines = _with_context(lowering, operator, "timestamp")
     name = lowering.names.bind(f"on_timer_{index}", "method", index, "on_timer")
     owner = lowering.names.bind(f"self_{index}", "function", index)
-    parts = f.name("timestamp"), f.name(context)
+    parts = f.name("timestamp"), context
     call = lowering.call_of(name, function_of(operator), "on_timer", *parts, owner=owner)
     function.types["timestamp"] = int
-    lines: f.Lines = []
     if not lowering.program.is_batch:  # there, all timers are of the current key
         lowering.names.bind(f"set_state_key_{index}", "set_state_key", index)
-        lines += f.statements(f"set_state_key_{index}(key_{index})", index)
-    lines += f.statements(f"{context}._timestamp = timestamp", index)
+        lines[:0] = f.statements(f"set_state_key_{index}(key_{index})", index)
     place = Place("", "timestamp", in_batch=False)
     lines += lowering.emits_fired(operator, place, call)
-    shown = ["timestamp", f"namespace_{index}", f"key_{index}"]
-    each = ast.Tuple([f.target(item) for item in shown], ast.Store())
-    function.body = f.marked([ast.For(each, f.name("due"), lines, [], lineno=0)], index)
+    each = f"for timestamp, namespace_{index}, key_{index} in due:\n    pass"
+    (loop,) = function.body = f.statements(each, index)
+    loop.body = lines  # type: ignore[attr-defined]
 
 
 def _emits_by_timer(operator: OperatorProgram) -> bool:

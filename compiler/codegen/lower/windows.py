@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -262,14 +261,13 @@ def _fire_function(lowering: Lowering, operator: OperatorProgram) -> None:
     place = Place("", "timestamp", in_batch=False)
     emits = lowering.emits_fired(operator, place, call)
     if has_one_window:
-        shown = [key.id, f"held_{index}"]
+        shown = f"{key.id}, held_{index}"
         body = _evaluated(lowering, operator, place, emits)
     else:
-        shown = [key.id, "window", elements.id]
+        shown = f"{key.id}, window, {elements.id}"
         body = [*f.statements("timestamp = window.max_timestamp()", index), *emits]
-    each = ast.Tuple([f.target(item) for item in shown], ast.Store())
-    loop = ast.For(each, f.name("due"), body, [], lineno=0)
-    function.body = f.marked([loop], index)
+    (loop,) = function.body = f.statements(f"for {shown} in due:\n    pass", index)
+    loop.body = f.marked(body, index)  # type: ignore[attr-defined]
 
 
 def _evaluated(

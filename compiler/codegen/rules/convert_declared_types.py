@@ -22,7 +22,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import escaping_of, types_of
 from opchain.compiler.codegen.displays import Display, display_of, field_reads
-from opchain.compiler.codegen.static_types import StaticType, TupleOf, plain_type, type_of
+from opchain.compiler.codegen.static_types import StaticType, TupleOf, Types, plain_type, type_of
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
@@ -114,7 +114,7 @@ def _converted(
     function: f.Function,
     statement: f.Convert,
     declared: TypeInformation[Any],
-    types: dict[str, StaticType | None],
+    types: Types,
 ) -> f.Lines:
     operator, row, value = notes.operator(statement), statement.target.id, statement.value
     display = display_of(value, form.constants)
@@ -139,7 +139,7 @@ def _by_fields(
     statement: f.Convert,
     display: Display,
     declared: RowTypeInfo | TupleTypeInfo,
-    types: dict[str, StaticType | None],
+    types: Types,
 ) -> f.Lines | None:
     """A tuple, or a Row with the declared names, from the fields of a record that is not built."""
     is_row = isinstance(declared, RowTypeInfo)
@@ -187,10 +187,7 @@ def _by_fields(
 
 
 def _test_of(
-    declared: TypeInformation[Any],
-    position: int,
-    element: ast.expr,
-    types: dict[str, StaticType | None],
+    declared: TypeInformation[Any], position: int, element: ast.expr, types: Types
 ) -> str | None:
     """What is true of an item of `value` that needs no conversion; empty if it never needs one, None if that is long."""
     test = form_test(declared, f"value[{position}]", plain_type(type_of(element, types)))

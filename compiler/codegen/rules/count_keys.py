@@ -19,21 +19,21 @@ as it is, several as a tuple. They are sent as columns, so the reader builds no 
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.rules.store_changed_fields import Narrow, narrowed
+from opchain.compiler.codegen.rules.store_changed_fields import Narrow, columns_of, narrowed
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
-    ColumnsOf,
     CombinedOf,
     SentRecords,
     StaticType,
     TupleOf,
+    Types,
+    common,
     type_of,
 )
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
 
     function: f.Function
     fold: f.Fold
-    types: dict[str, StaticType | None]
+    types: Types
 
 
 def _alike(form: f.Form, places: list[_Place]) -> list[Narrow]:
@@ -90,14 +90,11 @@ def _rewrite(form: f.Form, places: list[_Place], narrows: list[Narrow]) -> None:
         narrows = [replace(narrow, is_alone=False) for narrow in narrows]
         names = [_names(form, number, kind) for kind in (narrows[0].display, narrows[0].result)]
         shape = Shape(Row, names_vary=True)
-    keys, *kinds = map(_same, zip(*map(_types, places, narrows), strict=True))
+    keys, *kinds = (common([*each]) for each in zip(*map(_types, places, narrows), strict=True))
     fields = narrows[0].layout
     if names:
         kinds, fields = [*kinds, None], (*fields, len(narrows[0].stored))
-    constants = [
-        text_of(ast.Constant(*item)) if isinstance(item, tuple) else None for item in fields
-    ]
-    record = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), shape)
+    record = columns_of(fields, kinds, shape)
     form.sent[number] = SentRecords(CombinedOf(record, keys, narrows[0].key), is_certain=False)
     layout = (number, fields, shape)
     are_counts = all(map(_counts, (place.fold for place in places), narrows))
@@ -115,10 +112,6 @@ def _names(form: f.Form, number: int, record: Display) -> str:
     if not (record.shape and record.shape.names):
         return "None"
     return form.names.bind(f"names_to_{number}", "value", list(record.shape.names))
-
-
-def _same(kinds: tuple[StaticType | None, ...]) -> StaticType | None:
-    return kinds[0] if len(set(kinds)) == 1 else None
 
 
 def _types(place: _Place, narrow: Narrow) -> list[StaticType | None]:

@@ -27,7 +27,7 @@ from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.static_types import is_frozen, type_of
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.static_types import Types
 
 _READS_ONLY = (json.loads, *(function for function in vars(math).values() if callable(function)))
 """Functions of libraries that keep and change no argument."""
@@ -88,7 +88,7 @@ def _is_only_computed_with(function: f.Function, variable: str) -> bool:
     return reads == operands
 
 
-def _is_harmless(form: f.Form, function: f.Function, types: dict[str, StaticType | None]) -> bool:
+def _is_harmless(form: f.Form, function: f.Function, types: Types) -> bool:
     """Whether nothing in a function changes records, or passes them to code that could change them."""
     program = form.program
     for statement in f.all_statements(function.body):
@@ -112,9 +112,7 @@ def _is_harmless(form: f.Form, function: f.Function, types: dict[str, StaticType
     return True
 
 
-def _is_new(
-    statement: ast.AugAssign, function: f.Function, types: dict[str, StaticType | None]
-) -> bool:
+def _is_new(statement: ast.AugAssign, function: f.Function, types: Types) -> bool:
     """Whether `x += y` certainly changes no record: x is immutable, or set to nothing but constants and results."""
     assert isinstance(statement.target, ast.Name)
     name = statement.target.id
@@ -135,7 +133,7 @@ def _is_new(
     )
 
 
-def _is_pure(node: ast.expr, types: dict[str, StaticType | None], form: f.Form) -> bool:
+def _is_pure(node: ast.expr, types: Types, form: f.Form) -> bool:
     """Whether an expression has no side effects, including the internal functions that it calls."""
     for item in ast.walk(node):
         if isinstance(item, ast.Attribute):

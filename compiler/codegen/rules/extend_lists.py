@@ -31,9 +31,7 @@ from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import IterableOf, never_raises, type_of
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.static_types import StaticType
-
-    Types = dict[str, StaticType | None]
+    from opchain.compiler.codegen.static_types import Types
 
 
 _COUNTER = re.compile(r"count_\d+(_too)*")

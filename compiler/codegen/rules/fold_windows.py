@@ -109,7 +109,7 @@ from opchain.runtime.state.keys.key_identity import key_identity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.static_types import Types
 
 
 def fold_windows(form: f.Form) -> None:
@@ -226,7 +226,7 @@ def _has_plain_time(form: f.Form, function: f.Function, send: f.Send) -> bool:
 
 
 def _fields_of(
-    form: f.Form, send: f.Send, types: dict[str, StaticType | None], lines: f.Lines
+    form: f.Form, send: f.Send, types: Types, lines: f.Lines
 ) -> Callable[[ast.expr], ast.expr] | None:
     """A function that replaces `value` in an expression by the record, or by its fields. None if the fields are unknown.
 
@@ -264,11 +264,7 @@ def _new_slice(number: int, time: str, step: int, offset: int, run_for: str) -> 
 
 
 def _unusual(
-    form: f.Form,
-    send: f.Send,
-    partial_result: _Partial,
-    types: dict[str, StaticType | None],
-    lines: f.Lines,
+    form: f.Form, send: f.Send, partial_result: _Partial, types: Types, lines: f.Lines
 ) -> list[str]:
     """The conditions for which a record is not folded. Their variables are set in `lines`."""
     number, unusual = send.number, []
@@ -286,9 +282,7 @@ def _unusual(
     return unusual
 
 
-def _read(
-    name: str, checked: ast.expr, types: dict[str, StaticType | None], operator: int
-) -> f.Lines:
+def _read(name: str, checked: ast.expr, types: Types, operator: int) -> f.Lines:
     """The statements that read an item of a record. A record without it is unusual: the window may not read it at all."""
     if never_raises(checked, types):
         return [f.let(name, checked, operator)]
@@ -303,7 +297,7 @@ def _with_record(record: ast.expr, item: ast.expr) -> ast.expr:
 def _combined(
     fold: WindowFold,
     of_record: Callable[[ast.expr], ast.expr],
-    types: dict[str, StaticType | None],
+    types: Types,
     send: f.Send,
     *,
     in_any_order: bool,
@@ -339,9 +333,7 @@ def _combined(
     return _Partial(kinds, adds)
 
 
-def _listed(
-    fold: WindowFold, kinds: tuple[str, ...], types: dict[str, StaticType | None], number: int
-) -> _Partial | None:
+def _listed(fold: WindowFold, kinds: tuple[str, ...], types: Types, number: int) -> _Partial | None:
     """A partial result with the lists of all values. None if a field is the last value, which is not listed."""
     is_tuple, held = kinds[0] == "tuple", f"held_to_{number}"
     fields = kinds[1:] if is_tuple else kinds
@@ -386,7 +378,7 @@ _LIST_KINDS = {"same": "first", "sum": "sums", "min": "mins", "max": "maxs"}
 def _selected(
     selection: WindowSelection,
     of_record: Callable[[ast.expr], ast.expr],
-    types: dict[str, StaticType | None],
+    types: Types,
     send: f.Send,
 ) -> _Partial | None:
     """A partial result that is the records which are not ignored. None if reading the rank may have other effects."""
@@ -415,7 +407,7 @@ def _unless_ignored(
     form: f.Form,
     fold: WindowFold | WindowSelection,
     of_record: Callable[[ast.expr], ast.expr],
-    types: dict[str, StaticType | None],
+    types: Types,
     send: f.Send,
     lines: f.Lines,
 ) -> f.Lines | None:

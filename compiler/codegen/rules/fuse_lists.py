@@ -50,9 +50,8 @@ from opchain.compiler.codegen.static_types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.static_types import StaticType, Types
 
-    Types = dict[str, StaticType | None]
 
 _CHANGED_AS_NUMBERS = (int, float, bool, str)
 

@@ -51,6 +51,7 @@ from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     StaticType,
     TupleOf,
+    Types,
     never_raises,
     type_of,
 )
@@ -96,9 +97,7 @@ def _narrow_state(form: f.Form, function: f.Function) -> None:
     function.body = f.rewritten(function.body, rewrite)
 
 
-def _read_results(
-    form: f.Form, index: int, narrow: Narrow, types: dict[str, StaticType | None]
-) -> None:
+def _read_results(form: f.Form, index: int, narrow: Narrow, types: Types) -> None:
     """Has the function for the results of batch mode read the stored fields. BatchReduceOperator emits columns."""
     function = next((item for item in form.functions if item.name == f"batch_{index}"), None)
     guard = f.expression("values.__class__ is Columns")
@@ -108,12 +107,8 @@ def _read_results(
         type_of(element, types) if position == narrow.key or narrow.is_alone else None
         for position, element in enumerate(narrow.elements)
     ]
-    constants = [
-        text_of(ast.Constant(*field)) if isinstance(field, tuple) else None
-        for field in narrow.layout
-    ]
     plain = function.copy()
-    columns = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), narrow.result.shape)
+    columns = columns_of(narrow.layout, kinds, narrow.result.shape)
     if read_columns(form, function, columns):
         form.names.bind("Columns", "shared")
         function.guards.append(guard)
@@ -241,18 +236,23 @@ class Narrow:
         return self.state([f.changed(f.copied(item), reads) for item in self.changed])
 
 
+def columns_of(
+    layout: Sequence[Any], kinds: Sequence[StaticType | None], shape: Shape | None
+) -> ColumnsOf:
+    """How the reader gets records of a layout, whose fields have these types."""
+    constants = (
+        text_of(ast.Constant(*each)) if isinstance(each, tuple) else None for each in layout
+    )
+    return ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), shape)
+
+
 def by_place(first: Display, later: Display) -> Display:
     """A display that reads both records; by position if their names differ."""
     return first if first.shape == later.shape else Display(first.elements, Shape(Row))
 
 
 def narrowed(  # noqa: PLR0911 - one for each condition
-    form: f.Form,
-    function: f.Function,
-    fold: f.Fold,
-    types: dict[str, StaticType | None],
-    *,
-    keeps_key: bool = False,
+    form: f.Form, function: f.Function, fold: f.Fold, types: Types, *, keeps_key: bool = False
 ) -> Narrow | None:
     """What is stored of the records of a fold, in any case the key if it `keeps_key`. None if they are stored whole."""
     index = notes.operator(fold)

@@ -34,7 +34,7 @@ from opchain.compiler.codegen.record_uses import Uses, is_answered, is_fork_of
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     IterableOf,
-    StaticType,
+    Types,
     is_frozen,
     never_raises,
     type_of,
@@ -132,7 +132,7 @@ def _without_repeats(block: f.Lines) -> f.Lines:
 
 
 def without_tests(
-    form: f.Form, block: f.Lines, known: Mapping[str, ast.expr], types: dict[str, StaticType | None]
+    form: f.Form, block: f.Lines, known: Mapping[str, ast.expr], types: Types
 ) -> f.Lines:
     """A block without the tests whether records are None or have a tag, of which it is `known` how they are built."""
     done: f.Lines = []
@@ -158,7 +158,7 @@ def without_tests(
     return done
 
 
-def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
+def _has_no_tag(display: Display, types: Types) -> bool:
     """Whether a record is certainly no pair of a tag and a value."""
     is_pair = display.shape is None and len(display.elements) == len(("tag", "value"))
     return not is_pair or type_of(display.elements[0], types) is not None
@@ -253,9 +253,7 @@ def _comprehend_fields(
     loop.body.insert(0, f.let(name, record, notes.operator(loop)))
 
 
-def _without_copying(
-    made: ast.ListComp | ast.GeneratorExp, types: dict[str, StaticType | None]
-) -> ast.expr:
+def _without_copying(made: ast.ListComp | ast.GeneratorExp, types: Types) -> ast.expr:
     """`words` for `[word for word in words]`."""
     (only,) = made.generators if len(made.generators) == 1 else (None,)
     if only is None or only.ifs or only.is_async or text_of(only.target) != text_of(made.elt):
@@ -293,7 +291,7 @@ def _listed(
 _LISTED = (ast.Tuple, ast.List)
 
 
-def _is_there(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
+def _is_there(node: ast.expr, types: Types) -> bool:
     """Whether an expression can be left out: it only gives a value."""
     return notes.is_field(node) or never_raises(node, types)
 

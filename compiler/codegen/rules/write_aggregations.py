@@ -29,7 +29,7 @@ from opchain.runtime.functions.key_selectors import FieldAggregation
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.static_types import Types
 
 _COMBINED = {"sum": "old + new", "min": "min(old, new)", "max": "max(old, new)"}
 
@@ -52,7 +52,7 @@ def write_aggregations(form: f.Form) -> None:
 
 
 def _record(
-    form: f.Form, fold: f.Fold, types: dict[str, StaticType | None], values: dict[str, ast.expr]
+    form: f.Form, fold: f.Fold, types: Types, values: dict[str, ast.expr]
 ) -> Display | None:
     """The fields and the class of the records that a fold gets."""
     known = elements_of(type_of(fold.value, types))
