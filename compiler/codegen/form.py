@@ -179,16 +179,9 @@ class Function:
 
     def copy(self) -> Function:
         """A copy with its own statements."""
-        return replace(
-            self,
-            body=copied(self.body),
-            guards=copied(self.guards),
-            before=copied(self.before),
-            after=copied(self.after),
-            at_end=copied(self.at_end),
-            types=dict(self.types),
-            fresh=set(self.fresh),
-        )
+        code = ("body", "guards", "before", "after", "at_end")
+        changed: Any = {part: copied(getattr(self, part)) for part in code}
+        return replace(self, **changed, types=dict(self.types), fresh=set(self.fresh))
 
     def variables_of_a_record(self, block: Lines) -> list[str]:
         """The variables that a block sets for one record. Others, such as the greatest timestamp, last for the batch."""
@@ -541,6 +534,13 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
             if each is not None:
                 found[each] = found.get(each, 0) + times
     return found
+
+
+def appended(statement: ast.stmt) -> tuple[str, ast.expr | None]:
+    """The list that gets a record, and the record; nothing for a statement that appends no record."""
+    if isinstance(statement, Send):
+        return f"values_{statement.number}", statement.value
+    return (statement.list, statement.value) if isinstance(statement, Append) else ("", None)
 
 
 def imported(node: ast.AST) -> list[str]:

@@ -17,6 +17,7 @@ batch may be processed in parts.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -44,26 +45,18 @@ class _Counting:
         self.found: dict[int, dict[str, list[str]]] = {}
         self.counters: list[str] = []
         self.lists: list[str] = []
-        appends: dict[str, int] = {}
-        for item in f.all_statements(function.body):
-            if isinstance(item, f.Send):
-                name = f"values_{item.number}"
-                appends[name] = appends.get(name, 0) + 1
-            elif isinstance(item, f.Append):
-                appends[item.list] = appends.get(item.list, 0) + 1
+        appends = Counter(f.appended(item)[0] for item in f.all_statements(function.body))
         # The functions of the other input and of side outputs also append to the lists.
         self.appends_elsewhere = form.takes_turns or any(
             isinstance(node, ast.Name) and stem(node.id) == "emit_side"
             for node in f.nodes(function.body)
         )
-        self.appended_once = {name for name, times in appends.items() if times == 1}
+        self.appended_once = {name for name, times in appends.items() if name and times == 1}
 
     def run(self) -> None:
         function = self.function
-        if not function.body:
-            head = 0
-            if function.kind in ("process", "fallback"):
-                self._note(head, "records_in", "len(values)")
+        if not function.body and function.kind in ("process", "fallback"):
+            self._note(0, "records_in", "len(values)")
         number = "len(values)" if "values" in function.arguments else None
         for loop in function.body:
             assert isinstance(loop, ast.For)
@@ -106,11 +99,7 @@ class _Counting:
     def _list_of(self, rest: f.Lines) -> str | None:
         """The list that gets exactly one entry each time this statement runs."""
         for statement in rest:
-            found = None
-            if isinstance(statement, f.Send):
-                found = f"values_{statement.number}"
-            elif isinstance(statement, f.Append):
-                found = statement.list
+            found, _ = f.appended(statement)
             if found in self.appended_once:
                 if found not in self.lists:
                     self.lists.append(found)

@@ -87,13 +87,10 @@ def _extended(types: Types, read_later: set[str], statement: ast.stmt) -> f.Line
 
 def _filled(statement: ast.stmt, variable: str) -> str | None:
     """The list that a statement appends a variable to."""
-    if isinstance(statement, f.Append):
-        name = statement.list
-    elif isinstance(statement, f.Send) and statement.key is None and statement.time is None:
-        name = f"values_{statement.number}"
-    else:
+    if isinstance(statement, f.Send) and (statement.key or statement.time):
         return None
-    return name if f.is_load_of(statement.value, variable) else None
+    name, value = f.appended(statement)
+    return name if value is not None and f.is_load_of(value, variable) else None
 
 
 def _is_list(node: ast.expr, types: Types) -> bool:

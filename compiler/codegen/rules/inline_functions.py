@@ -325,14 +325,17 @@ class _Inliner:
             give = partial(_assigned, [f.target(result)])
             lines = structured(body, _value_given(give), definition)
             lines += loop_over(f.name(result))
-        elif statement.nullable:
+        else:
+            emits_none = not statement.nullable
             lines = structured(
                 body,
-                lambda value: [] if is_none(value) else loop_over(value or ast.Constant(None)),
+                lambda value: (
+                    loop_over(value or ast.Constant(None))
+                    if emits_none or not is_none(value)
+                    else []
+                ),
                 definition,
             )
-        else:
-            lines = structured(body, _value_given(loop_over), definition)
         size = sum(1 for _ in f.all_statements(statement.body))
         if max(0, places.count - 1) * size + places.copied > MOST_COPIES:
             raise Refused(

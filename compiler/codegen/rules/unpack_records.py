@@ -55,10 +55,7 @@ def unpack_records(form: f.Form) -> None:
         function.body = without_tests(form, function.body, known, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
             if isinstance(statement, f.ForEachResult):
-                if isinstance(statement.iterable, _LISTED):
-                    _loop_over_fields(form, function, statement)
-                elif isinstance(statement.iterable, (ast.ListComp, ast.GeneratorExp)):
-                    _comprehend_fields(form, function, statement, statement.iterable)
+                _loop_over_fields(form, function, statement)
         done: set[str] = set()
         while (found := _candidate(form, function, done)) is not None:
             name, display = found
@@ -181,49 +178,11 @@ def _asking_first(form: f.Form, made: ast.Assign, asks: ast.If) -> f.Lines:
 
 
 def _loop_over_fields(form: f.Form, function: f.Function, loop: f.ForEachResult) -> None:
-    """Replaces the records of a flat map by the fields that are read."""
-    found = _listed(form, function, loop)
-    name = loop.target.id
-    if found is None or loop.side is not None or f.stores(function.body)[name] != 1:
+    """Replaces the records of a flat map by their fields. The loop makes the records, and other code takes them apart."""
+    found, name, made = _records_of(form, function, loop.iterable), loop.target.id, loop.iterable
+    if found is None or f.stores(function.body)[name] != 1:
         return
     display, rows = found
-    uses = Uses(name, display)
-    uses.block(loop.body, is_cold=False)
-    if uses.others or uses.keeps or uses.cold > _MOST_COLD_USES:
-        return
-    is_whole = uses.whole + uses.cold > 0
-    types = types_of(function, form)
-    kept = [
-        position
-        for position, fields in enumerate(zip(*rows, strict=True))
-        if is_whole
-        or position in uses.positions
-        or not all(_is_there(field, types) for field in fields)
-    ] or [0]
-    base = name.partition("_")[2]
-    variable = f"item_{base}_{kept[0]}" if len(kept) == 1 else f"fields_{base}"
-    taken = [[row[position] for position in kept] for row in rows]
-    if len(kept) == 1:
-        loop.iterable = ast.Tuple([row[0] for row in taken], ast.Load())
-        parts: dict[int, ast.expr] = {kept[0]: f.name(variable)}
-    elif display.shape is None and len(kept) == len(rows[0]):
-        return
-    else:
-        loop.iterable = ast.Tuple([ast.Tuple(row, ast.Load()) for row in taken], ast.Load())
-        fields = Display(taken[0])
-        parts = {place: fields.read(f.name(variable), number) for number, place in enumerate(kept)}
-    made = replace(display, elements=list(parts.values())).expression(form) if is_whole else None
-    loop.target = f.target(variable)
-    loop.body = f.changed(loop.body, field_reads(display, name, parts, made))
-
-
-def _comprehend_fields(
-    form: f.Form, function: f.Function, loop: f.ForEachResult, made: ast.ListComp | ast.GeneratorExp
-) -> None:
-    """Replaces the records of a comprehension by their fields. The loop makes the records, and other code takes them apart."""
-    display, name = display_of(made.elt, form.constants), loop.target.id
-    if display is None or display.names or f.stores(function.body)[name] != 1:
-        return
     types = types_of(function, form)
     uses = Uses(name, display)
     uses.block(loop.body, is_cold=False)
@@ -231,24 +190,29 @@ def _comprehend_fields(
     if is_tagged or uses.others or uses.cold > _MOST_COLD_USES:
         return
     is_whole = uses.whole + uses.cold > 0
-    parts = dict(enumerate(display.elements))
-    kept = [
-        place
-        for place, field in parts.items()
-        if not isinstance(field, ast.Constant)
-        and (is_whole or place in uses.positions or not _is_there(field, types))
-    ]
+    parts: dict[int, ast.expr] = {}
+    kept: list[int] = []
+    for place, fields in enumerate(zip(*rows, strict=True)):
+        is_constant = isinstance(fields[0], ast.Constant) and len(set(map(ast.dump, fields))) == 1
+        is_read = is_whole or place in uses.positions
+        parts[place] = fields[0] if is_constant else ast.Constant(None)  # if it is never read
+        if not is_constant and (is_read or not all(_is_there(field, types) for field in fields)):
+            kept.append(place)
     base = name.partition("_")[2]
     variable = f"item_{base}_{kept[0]}" if len(kept) == 1 else f"fields_{base}"
-    fields = Display([parts[place] for place in kept])
-    for place in parts.keys() - kept:
-        if not isinstance(parts[place], ast.Constant):
-            parts[place] = ast.Constant(None)  # never read; the loop has no variables of `made`
+    taken = [Display([row[place] for place in kept]) for row in rows]
     for number, place in enumerate(kept):
         item = f.name(variable)
-        parts[place] = item if len(kept) == 1 else fields.read(item, number)
-    (made.elt,) = fields.elements if len(kept) == 1 else (fields.expression(form),)
-    loop.side, loop.target, loop.iterable = None, f.target(variable), _without_copying(made, types)
+        parts[place] = item if len(kept) == 1 else taken[0].read(item, number)
+    items = [each.elements[0] if len(kept) == 1 else each.expression(form) for each in taken]
+    if isinstance(made, (ast.ListComp, ast.GeneratorExp)):
+        (made.elt,) = items
+        made = _without_copying(made, types)
+    elif display.shape is None and len(kept) == len(parts) > 1:
+        return
+    else:
+        made = ast.Tuple(items, ast.Load())
+    loop.side, loop.target, loop.iterable = None, f.target(variable), made
     record = replace(display, elements=list(parts.values())).expression(form)
     loop.body.insert(0, f.let(name, record, notes.operator(loop)))
 
@@ -262,16 +226,17 @@ def _without_copying(made: ast.ListComp | ast.GeneratorExp, types: Types) -> ast
     return only.iter if is_list or isinstance(made, ast.GeneratorExp) else made
 
 
-def _listed(
-    form: f.Form, function: f.Function, loop: f.ForEachResult
+def _records_of(
+    form: f.Form, function: f.Function, iterable: ast.expr
 ) -> tuple[Display, list[Sequence[ast.expr]]] | None:
-    """The common display of a loop's records, and the fields of each record; None if the records differ."""
-    assert isinstance(loop.iterable, _LISTED)
+    """The common display of the records of a loop, and the fields of each; None if the records differ or are not known."""
     known = f.values_set_once(function.body)
     rows: list[Sequence[ast.expr]] = []
     displays: list[Display] = []
-    for element in loop.iterable.elts:
-        held = element.id if isinstance(element, ast.Name) else None
+    is_made = isinstance(iterable, (ast.ListComp, ast.GeneratorExp))
+    is_listed = isinstance(iterable, (ast.Tuple, ast.List))
+    for element in [iterable.elt] if is_made else iterable.elts if is_listed else ():  # type: ignore[attr-defined]
+        held = element.id if isinstance(element, ast.Name) and not is_made else None
         display = display_of(known.get(held) if held else element, form.constants)
         if display is None or display.names:
             return None
@@ -286,9 +251,6 @@ def _listed(
         displays.append(display)
     alike = {(display.shape, len(display.elements)) for display in displays}
     return (displays[0], rows) if len(alike) == 1 and rows[0] else None
-
-
-_LISTED = (ast.Tuple, ast.List)
 
 
 def _is_there(node: ast.expr, types: Types) -> bool:
