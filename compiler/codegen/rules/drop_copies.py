@@ -102,7 +102,8 @@ def _is_harmless(form: f.Form, function: f.Function, types: Types) -> bool:
         elif isinstance(statement, f.Send) or f.selects_key(statement):
             continue
         elif changes_object(statement) or (
-            isinstance(statement, ast.AugAssign) and not _is_new(statement, function, types)
+            isinstance(statement, ast.AugAssign)
+            and not is_frozen(types.get(getattr(statement.target, "id", "")))
         ):
             return False
         if isinstance(statement, (f.Fold, f.Append, f.CopyIfMutable, f.Count)):
@@ -110,27 +111,6 @@ def _is_harmless(form: f.Form, function: f.Function, types: Types) -> bool:
         if not all(_is_pure(part, types, form) for part in f.own_expressions(statement)):
             return False
     return True
-
-
-def _is_new(statement: ast.AugAssign, function: f.Function, types: Types) -> bool:
-    """Whether `x += y` certainly changes no record: x is immutable, or set to nothing but constants and results."""
-    assert isinstance(statement.target, ast.Name)
-    name = statement.target.id
-    if is_frozen(types.get(name)):
-        return True
-    values = [
-        value
-        for variable, value in f.assignments(f.all_statements(function.body))
-        if variable == name
-    ]
-    added = sum(
-        isinstance(item, ast.AugAssign) and f.stores([item]).get(name) == 1
-        for item in f.all_statements(function.body)
-    )
-    return f.stores(function.body).get(name) == len(values) + added and all(
-        isinstance(value, (ast.BinOp, ast.Constant, ast.Compare, ast.JoinedStr, ast.List, ast.Dict))
-        for value in values
-    )
 
 
 def _is_pure(node: ast.expr, types: Types, form: f.Form) -> bool:
