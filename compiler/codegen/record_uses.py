@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -32,23 +32,15 @@ class Uses:
             if is_fork_of(statement, self.name):
                 self.whole += 1
                 continue
-            for field in statement._fields:
-                self._value(getattr(statement, field, None), statement, field, is_cold=is_cold)
+            takes_whole = isinstance(statement, (f.Send, f.Fold, f.Convert))
+            for part in f.own_expressions(statement):
+                if takes_whole and part is statement.value and f.is_load_of(part, self.name):  # type: ignore[attr-defined]
+                    self.whole += 1
+                else:
+                    self._expression(part, is_cold=is_cold)
             for inner in f.blocks(statement):
                 is_first = inner is getattr(statement, "body", None)
                 self.block(inner, is_cold=is_cold or (is_first and _is_unusual(statement)))
-
-    def _value(self, value: Any, statement: ast.stmt, field: str, *, is_cold: bool) -> None:
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.expr):
-                    self._expression(item, is_cold=is_cold)
-        elif isinstance(value, ast.expr):
-            is_whole = isinstance(statement, (f.Send, f.Fold, f.Convert)) and field == "value"
-            if is_whole and f.is_load_of(value, self.name):
-                self.whole += 1
-            else:
-                self._expression(value, is_cold=is_cold)
 
     def _expression(self, node: ast.AST, *, is_cold: bool) -> None:
         position = self.display.field_read(node, self.name)

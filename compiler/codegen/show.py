@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -81,9 +81,9 @@ class _Function:
             self._text.add(depth, "pass")
 
     def _statement(self, statement: ast.stmt, depth: int, ends: str | None) -> None:
-        writer = _WRITERS.get(type(statement))
-        if writer is not None:
-            writer(self, statement, depth, ends)
+        write = getattr(self, f"_write_{type(statement).__name__.lower()}", None)
+        if write is not None:
+            write(statement, depth, ends)
             return
         written = text_of(statement).split("\n")
         for number, line in enumerate(written):
@@ -98,7 +98,7 @@ class _Function:
 
     # Python's statements with suites
 
-    def _if(self, statement: ast.If, depth: int, ends: str | None, word: str = "if") -> None:
+    def _write_if(self, statement: ast.If, depth: int, ends: str | None, word: str = "if") -> None:
         test = statement.test
         if ends and not statement.orelse:
             self.line(depth, f"if {_negated(test)}:", statement)
@@ -112,23 +112,23 @@ class _Function:
                 self._text.add(depth + 1, ends)
             self.block(statement.orelse, depth, ends)
         elif len(statement.orelse) == 1 and type(other := statement.orelse[0]) is ast.If:
-            self._if(other, depth, None, "elif")
+            self._write_if(other, depth, None, "elif")
         elif statement.orelse:
             self._text.add(depth, "else:")
             self.block(statement.orelse, depth + 1, ends)
 
-    def _for(self, statement: ast.For, depth: int, _ends: str | None) -> None:
+    def _write_for(self, statement: ast.For, depth: int, _ends: str | None) -> None:
         head = f"for {text_of_target(statement.target)} in {text_of(statement.iter)}:"
         self.line(depth, head, statement)
         self.block(statement.body, depth + 1, "continue")
         self._optional("else:", statement.orelse, depth)
 
-    def _while(self, statement: ast.While, depth: int, _ends: str | None) -> None:
+    def _write_while(self, statement: ast.While, depth: int, _ends: str | None) -> None:
         self.line(depth, f"while {text_of(statement.test)}:", statement)
         self.block(statement.body, depth + 1, "continue")
         self._optional("else:", statement.orelse, depth)
 
-    def _try(self, statement: ast.Try, depth: int, ends: str | None) -> None:
+    def _write_try(self, statement: ast.Try, depth: int, ends: str | None) -> None:
         if not (statement.handlers or statement.finalbody):  # nobody reads what `finally` has set
             self.block([*statement.body, *statement.orelse], depth, ends)
             return
@@ -149,7 +149,9 @@ class _Function:
 
     # Ours
 
-    def _emits(self, statement: f.ForEachResult, depth: int, _ends: str | None) -> None:
+    def _write_foreachresult(
+        self, statement: f.ForEachResult, depth: int, _ends: str | None
+    ) -> None:
         operator, iterable = notes.operator(statement), text_of(statement.iterable)
         target = statement.target.id
         if statement.nullable:
@@ -165,12 +167,14 @@ class _Function:
             self._text.add(depth + 2, "continue")
         self.block(statement.body, depth + 1, "continue")
 
-    def _keep(self, statement: f.CopyIfMutable, depth: int, _ends: str | None) -> None:
+    def _write_copyifmutable(
+        self, statement: f.CopyIfMutable, depth: int, _ends: str | None
+    ) -> None:
         kept, operator = statement.target.id, notes.operator(statement)
         self._text.add(depth, f"if {kept}.__class__ not in IMMUTABLE:", operator)
         self._text.add(depth + 1, f"{kept} = own_copy({kept})", operator)
 
-    def _send(self, statement: f.Send, depth: int, _ends: str | None) -> None:
+    def _write_send(self, statement: f.Send, depth: int, _ends: str | None) -> None:
         number, operator = statement.number, notes.operator(statement)
         if statement.key is not None:
             key = text_of(statement.key)
@@ -180,17 +184,17 @@ class _Function:
             time = text_of(statement.time)
             self._text.add(depth, f"timestamps_{number}.append({time})", operator)
 
-    def _declare(self, statement: f.Convert, depth: int, _ends: str | None) -> None:
+    def _write_convert(self, statement: f.Convert, depth: int, _ends: str | None) -> None:
         converted = f"{statement.convert}({text_of(statement.value)})"
         self.line(depth, f"{statement.target.id} = {converted}", statement)
 
-    def _append(self, statement: f.Append, depth: int, _ends: str | None) -> None:
+    def _write_append(self, statement: f.Append, depth: int, _ends: str | None) -> None:
         self.line(depth, f"{statement.list}.append({text_of(statement.value)})", statement)
 
-    def _count(self, statement: f.Count, depth: int, _ends: str | None) -> None:
+    def _write_count(self, statement: f.Count, depth: int, _ends: str | None) -> None:
         self._text.add(depth, f"op_{notes.operator(statement)}.{statement.what} += 1")
 
-    def _fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
+    def _write_fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
         key, previous, operator = statement.key.id, statement.previous, notes.operator(statement)
         value = text_of(statement.first or statement.value)
         reduced = text_of(statement.reduced) if statement.reduced is not None else ""
@@ -209,21 +213,6 @@ class _Function:
         else:
             self._text.add(depth + 1, f"{result} = {reduced}", operator)
         self._text.add(depth, f"{statement.table}[{key}] = {result}", operator)
-
-
-_WRITERS: dict[type[ast.stmt], Any] = {
-    ast.If: _Function._if,  # noqa: SLF001 - this module's own
-    ast.For: _Function._for,  # noqa: SLF001
-    ast.While: _Function._while,  # noqa: SLF001
-    ast.Try: _Function._try,  # noqa: SLF001
-    f.ForEachResult: _Function._emits,  # noqa: SLF001
-    f.CopyIfMutable: _Function._keep,  # noqa: SLF001
-    f.Send: _Function._send,  # noqa: SLF001
-    f.Convert: _Function._declare,  # noqa: SLF001
-    f.Append: _Function._append,  # noqa: SLF001
-    f.Count: _Function._count,  # noqa: SLF001
-    f.Fold: _Function._fold,  # noqa: SLF001
-}
 
 
 def _comment(statement: ast.stmt) -> str | None:

@@ -51,23 +51,17 @@ def body_of(
     body = [constants.visit(statement) for statement in body]
     arguments = _arguments(definition, callee, call, body)
     set_in_body = f.stores(body)
-    free = set(definition.function.__code__.co_names) | set(
-        definition.function.__code__.co_freevars
-    )
-    if of_comprehensions & (
-        set(definition.parameters) | free | (set(set_in_body) - of_comprehensions)
-    ):
+    code = definition.function.__code__
+    others = {*definition.parameters, *code.co_names, *code.co_freevars}
+    if of_comprehensions & others:
         raise Refused(f"{definition.name} uses one name for two variables; rename one")
     parts: dict[str, ast.expr] = {}
     before: f.Lines = []
     for parameter, argument in arguments.items():
+        is_short = isinstance(argument, ast.Name) or is_literal(argument)
         if parameter not in set_in_body and (
-            isinstance(argument, ast.Name) or is_literal(argument)
+            is_short or (f.reads(body, parameter) <= 1 and _is_pure_choice(argument))
         ):
-            parts[parameter] = argument
-            continue
-        is_unset = parameter not in set_in_body
-        if is_unset and f.reads(body, parameter) <= 1 and _is_pure_choice(argument):
             parts[parameter] = argument
             continue
         variable = scope.fresh(parameter, operator)

@@ -21,6 +21,7 @@ from opchain.compiler.codegen.function_source import (
     Meaning,
     Refused,
     is_written_exactly,
+    literal,
     meaning_of,
 )
 from opchain.compiler.codegen.inlining.checks import comprehended
@@ -60,9 +61,11 @@ def bind_free_names(
             continue  # one that a rule has put there
         meaning = _meaning(name, definition)
         if meaning.kind == "constant":
-            parts[name] = ast.parse(repr(meaning.value), mode="eval").body
+            parts[name] = literal(meaning.value)
         elif meaning.kind == "tag":
-            parts[name] = f.name(scope.tag(name, callee, meaning.value))
+            parts[name] = f.name(
+                scope.constant(name, callee, meaning.value, "value", meaning.value)
+            )
         elif meaning.kind == "free":
             parts[name] = f.name(scope.free_name(callee, name, meaning.value))
         elif meaning.kind == "global":
@@ -214,10 +217,12 @@ class Attributes(ast.NodeTransformer):
             path = ("class_with", path, node.attr)
         self._scope.watch(path, node.attr, value, is_attribute=True, is_sent=is_own)
         if isinstance(value, type):
-            return f.name(self._scope.class_of(path, node.attr, self._callee, value))
-        if isinstance(value, OutputTag):
-            return f.name(self._scope.tag(node.attr, self._callee, value))
-        return ast.parse(repr(value), mode="eval").body
+            what: tuple[Any, ...] = ("attribute_of", path, node.attr)
+        elif isinstance(value, OutputTag):
+            what = ("value", value)
+        else:
+            return literal(value)
+        return f.name(self._scope.constant(node.attr, self._callee, value, *what))
 
 
 def vars_of(instance: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.changing_attributes import is_of_library
 from opchain.compiler.codegen.displays import class_name
-from opchain.compiler.codegen.function_source import Refused, is_written_exactly
+from opchain.compiler.codegen.function_source import Refused, is_written_exactly, literal
 from opchain.compiler.codegen.names import readable, unused
 from opchain.runtime.task.generated_code import ABSENT, digest_of
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator
 
 
@@ -92,12 +92,12 @@ class Scope:
         """The expression for a global name: a number itself, which is watched, unless its identity `is_compared`."""
         if type(value) in WRITTEN and is_written_exactly(value) and not is_compared:
             self.watch(callee.path, (name,), value)
-            return ast.parse(repr(value), mode="eval").body
+            return literal(value)
         return f.name(self.global_name(callee, (name,), value))
 
     def global_name(self, callee: f.Callee, names: tuple[str, ...], value: Any) -> str:
         """The name of generated code for a global name of a function, which must not change."""
-        name = self._constant("_".join(names), callee, value, "global", callee.path, names)
+        name = self.constant("_".join(names), callee, value, "global", callee.path, names)
         if isinstance(value, staticmethod):
             value = value.__func__
         is_known = isinstance(value, (FunctionType, OutputTag)) or is_written_exactly(value)
@@ -107,7 +107,7 @@ class Scope:
 
     def free_name(self, callee: f.Callee, name: str, value: Any) -> str:
         """The name of generated code for a variable of the enclosing function, which no code sets again."""
-        found = self._constant(name, callee, value, "free", callee.path, name)
+        found = self.constant(name, callee, value, "free", callee.path, name)
         self._may_be_inlined(found, value)
         return found
 
@@ -155,19 +155,12 @@ class Scope:
         self.form.callees.setdefault(name, f.Callee(function, self.form.names.bindings[name]))
         return name
 
-    def tag(self, name: str, callee: f.Callee, value: OutputTag[Any]) -> str:
-        """The name of generated code for a tag that never changes."""
-        return self._constant(name, callee, value, "value", value)
-
-    def class_of(self, path: tuple[Any, ...], attribute: str, callee: f.Callee, kind: type) -> str:
-        """The name of generated code for a class that an attribute refers to."""
-        return self._constant(attribute, callee, kind, "attribute_of", path, attribute)
-
     def inner_function(self, place: int, callee: f.Callee) -> str:
         """The name of generated code for a lambda that a function defines, by the place among its constants."""
         return self._bound(_Named("inner"), _where(callee), "inner", callee.path, place)
 
-    def _constant(self, name: str, callee: f.Callee, value: Any, *what: Any) -> str:
+    def constant(self, name: str, callee: f.Callee, value: Any, *what: Any) -> str:
+        """The name of generated code for an object that a name or an attribute of a function refers to."""
         name = self._bound(_Named(name), _where(callee), *what)
         self.form.constants[name] = value
         return name

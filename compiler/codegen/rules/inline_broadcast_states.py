@@ -68,16 +68,29 @@ def inline_broadcast_states(form: f.Form) -> None:
 
 
 def _rewrite(form: f.Form, function: f.Function, changing: AbstractSet[str] | None) -> None:
-    asked = _Asked(function, changing)
-    body = [asked.visit(statement) for statement in function.body]
-    for state, descriptor in asked.states.items():
+    states: dict[str, str] = {}
+    stores = f.stores(function.body)
+
+    def named(node: ast.AST) -> ast.expr | None:
+        """The variable of the state that a call gets."""
+        match node:
+            case ast.Call(args=[descriptor]) if _is_fixed(descriptor, stores.keys(), changing):
+                if text_of(node.func) == "context_0.get_broadcast_state":
+                    text = text_of(descriptor)
+                    state = states.setdefault(text, f"broadcast_{len(states)}_0")
+                    return f.placed(f.name(state), node)
+        return None
+
+    body = f.changed(function.body, named, inner_first=True)
+    for descriptor, state in states.items():
         body = as_calls(_without_names_of(state, body), state, "broadcast map")
-        reads = _Reads(state)
-        body = [reads.visit(statement) for statement in body]
+        body = _with_look_ups(state, body)
         find = form.names.bind("broadcast_state_0", "broadcast_state", 0)
-        variables = ", ".join([state, *reads.parts])
-        text = f"{variables} = {find}(lambda: descriptor)"
-        function.before += f.statements(text, NO_OPERATOR, descriptor=descriptor)
+        variables = ", ".join(
+            [state, *(f"{part}{state.removeprefix('broadcast')}" for part in _PARTS)]
+        )
+        text = f"{variables} = {find}(lambda: {descriptor})"
+        function.before += f.statements(text, NO_OPERATOR)
     function.body = body
 
 
@@ -94,67 +107,41 @@ def _without_names_of(state: str, body: f.Lines) -> f.Lines:
     return f.equal_replaced(body, {f.variable_set(item): f.name(state) for item in named})
 
 
-class _Asked(ast.NodeTransformer):
-    """Replaces calls that get a broadcast state by variables. `states` has an expression for the descriptor of each."""
-
-    def __init__(self, function: f.Function, changing: AbstractSet[str] | None) -> None:
-        self.states: dict[str, ast.expr] = {}
-        self._numbers: dict[str, int] = {}
-        self._stores = f.stores(function.body)
-        self._changing = changing
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if text_of(node.func) != "context_0.get_broadcast_state" or len(node.args) != 1:
-            return node
-        descriptor = self._fixed(node.args[0])
-        if descriptor is None:
-            return node
-        number = self._numbers.setdefault(text_of(descriptor), len(self._numbers))
-        state = f"broadcast_{number}_0"
-        self.states[state] = descriptor
-        return f.placed(f.name(state), node)
-
-    def _fixed(self, descriptor: ast.expr) -> ast.expr | None:
-        """An expression that gives the same descriptor before the first record. None if there may be another."""
-        match descriptor:
-            case ast.Name(id=name) if name not in self._stores:
-                return descriptor
-            case ast.Attribute(value=ast.Name(id="self_0"), attr=name):
-                if self._changing is not None and name not in self._changing:
-                    return descriptor
-        return None
+def _is_fixed(
+    descriptor: ast.expr, stores: AbstractSet[str], changing: AbstractSet[str] | None
+) -> bool:
+    """Whether an expression gives the same descriptor before the first record."""
+    match descriptor:
+        case ast.Name(id=name):
+            return name not in stores
+        case ast.Attribute(value=ast.Name(id="self_0"), attr=name):
+            return changing is not None and name not in changing
+    return False
 
 
-class _Reads(ast.NodeTransformer):
-    def __init__(self, state: str) -> None:
-        self._state = state
-        self.parts = [f"{part}{state.removeprefix('broadcast')}" for part in _PARTS]
-        self._parts = dict(zip(_PARTS, map(f.name, self.parts), strict=True))
-        self._iterated: set[int] = set()
+def _with_look_ups(state: str, body: f.Lines) -> f.Lines:
+    """The body with look-ups in place of the calls of a state. Nothing is called to iterate over a list at once."""
+    parts: dict[str, ast.expr] = {
+        part: f.name(f"{part}{state.removeprefix('broadcast')}") for part in _PARTS
+    }
+    iterating = (node for node in f.nodes(body) if not isinstance(node, ast.Subscript))
+    iterated = {id(item) for node in iterating for item in called_by_syntax(node)}
 
-    def visit(self, node: ast.AST) -> Any:
-        """Nothing is called to iterate over a list at once."""
-        if not isinstance(node, ast.Subscript):
-            self._iterated.update(map(id, called_by_syntax(node)))
-        return super().visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
+    def change(node: ast.AST) -> ast.expr | None:
         match node:
             case ast.Call(
-                func=ast.Attribute(value=state, attr=method), args=arguments, keywords=[]
-            ):
-                text = _METHODS.get((method, len(arguments)))
-                if not text or not f.is_load_of(state, self._state):
-                    return node
-                if any(isinstance(each, ast.Starred) for each in arguments):
-                    return node
-                if id(node) in self._iterated:
+                func=ast.Attribute(value=ast.Name(id=name), attr=method), args=given, keywords=[]
+            ) if name == state:
+                text = _METHODS.get((method, len(given)), "")
+                if not text or any(isinstance(each, ast.Starred) for each in given):
+                    return None
+                if id(node) in iterated:
                     text = text.removeprefix("iter")
-                key = dict(zip(("key",), arguments, strict=False))
-                return f.placed(f.expression(text, **self._parts, **key), node)
-        return node
+                key = dict(zip(("key",), given, strict=False))
+                return f.placed(f.expression(text, **parts, **key), node)
+        return None
+
+    return f.changed(body, change, inner_first=True)  # type: ignore[no-any-return]
 
 
 _PARTS = ("entries", "copies", "copied")

@@ -199,8 +199,7 @@ class _Inliner:
     def _computed(self, name: str, call: ast.expr, operator: int) -> tuple[f.Lines, ast.expr]:
         """The statements of a called function, and an expression for its value, if it is inlined. Else the call."""
         variable = self.scope.fresh(name, operator)
-        give = partial(_assigned, [f.target(variable)])
-        found = self._attempt(call, operator, partial(self._returning, operator, give))
+        found = self._attempt(call, operator, self._setting(variable, operator))
         if not found:
             return [], call
         last = found[-1]
@@ -233,15 +232,13 @@ class _Inliner:
         if not tries or (is_plain and not any(item.finalbody for item in tries)):
             return self._returning(operator, partial(_assigned, targets), definition, call)
         result = self.scope.fresh("result", operator)
-        give = partial(_assigned, [f.target(result)])
-        lines = self._returning(operator, give, definition, call)
+        lines = self._setting(result, operator)(definition, call)
         return lines + _assigned(targets, f.name(result))
 
     def _fold(self, statement: f.Fold, operator: int) -> bool:
         """Inlines a reduce function: as an expression, or as statements that set the result."""
         result = statement.target.id if statement.target else self.scope.fresh("reduced", operator)
-        give = partial(_assigned, [f.target(result)])
-        body = self._attempt(statement.reduced, operator, partial(self._returning, operator, give))
+        body = self._attempt(statement.reduced, operator, self._setting(result, operator))
         if body is None:
             return False
         (only,) = body if len(body) == 1 else (None,)
@@ -287,6 +284,10 @@ class _Inliner:
         if callee.function in self._stack or len(self._stack) >= _DEEPEST:
             raise Refused(f"{definition.name} calls itself; write it as a loop")
         return definition
+
+    def _setting(self, variable: str, operator: int) -> Callable[[Definition, ast.Call], f.Lines]:
+        """Returns the statements of a function that set a variable to its result."""
+        return partial(self._returning, operator, partial(_assigned, [f.target(variable)]))
 
     def _returning(
         self, operator: int, give: Give, definition: Definition, call: ast.Call
