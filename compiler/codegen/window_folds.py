@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import is_literal
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import Types, never_raises, type_of
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, selection_of
@@ -73,7 +74,7 @@ class WindowFold:
         self, first: ast.expr, folded: ast.expr, old: str, types: Types, keys: set[str]
     ) -> str | None:
         if text_of(folded) == old:
-            is_same = _int_of(first) is not None or text_of(first) in keys
+            is_same = _is_int(first) or text_of(first) in keys
             return "same" if is_same else "first"
         if self.is_reduce and text_of(folded) == text_of(first):
             return "last"
@@ -81,7 +82,7 @@ class WindowFold:
         if self.is_reduce:  # it begins with the first record
             begins = new is not None and text_of(first) == text_of(new)
         else:
-            begins = _int_of(first) is not None
+            begins = _is_int(first)
         if new is None or not begins or f.reads(new, HELD):
             return None
         if not (never_raises(new, types) or f.item_variable(new)):
@@ -185,13 +186,9 @@ def _update(body: f.Lines) -> tuple[ast.If, f.Lines] | None:
 
 def _tuples(block: f.Lines) -> dict[str, ast.expr]:
     """The variables that are set once, to a tuple display: records with known fields."""
-    stores = f.stores(block)
+    times, found = f.stores(block), f.assignments(block)
     return {
-        text_of(item.targets[0]): item.value
-        for item in block
-        if isinstance(item, ast.Assign)
-        and isinstance(item.value, ast.Tuple)
-        and stores.get(text_of(item.targets[0])) == 1
+        name: value for name, value in found if isinstance(value, ast.Tuple) and times[name] == 1
     }
 
 
@@ -213,38 +210,29 @@ def _value(block: f.Lines, known: dict[str, ast.expr]) -> ast.expr | None:
     return known.get(HELD)
 
 
-def _int_of(node: ast.expr) -> int | None:
-    """The value of an int constant."""
-    is_negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-    if isinstance(node, ast.UnaryOp) and is_negative:
-        node = node.operand
-    if not isinstance(node, ast.Constant) or type(node.value) is not int:
-        return None
-    return -node.value if is_negative else node.value
+def _is_int(node: ast.expr) -> bool:
+    """Whether an expression is an int constant."""
+    return is_literal(node) and type(ast.literal_eval(node)) is int
 
 
 def combined_with(folded: ast.expr, old: str) -> tuple[str, ast.expr | None]:
     """The kind of a fold, "sum", "min" or "max", and the other operand. None if an expression does not combine the old value with another."""
     kind = "sum"
-    if isinstance(folded, ast.BinOp) and isinstance(folded.op, ast.Add):
-        both = [folded.left, folded.right]
-    elif (
-        isinstance(folded, ast.Call)
-        and text_of(folded.func) in ("max", "min")
-        and not folded.keywords  # such as `key=abs`
-    ):
-        kind, both = text_of(folded.func), list(folded.args)
-    elif isinstance(folded, ast.IfExp) and isinstance(folded.test, ast.Compare):
-        test, both = folded.test, [folded.body, folded.orelse]
-        compared = [text_of(item) for item in (test.left, *test.comparators)]
-        is_order = len(test.ops) == 1 and isinstance(test.ops[0], _ORDERS)
-        if not is_order or {*compared} != {*map(text_of, both)}:
+    match folded:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            both = [left, right]
+        case ast.Call(func=ast.Name(id="max" | "min" as kind), args=both, keywords=[]):
+            pass
+        case ast.IfExp(
+            test=ast.Compare(left=left, ops=[op], comparators=[right]), body=one, orelse=other
+        ) if isinstance(op, _ORDERS) and {*map(text_of, (left, right))} == {
+            *map(text_of, (one, other))
+        }:
+            both = [one, other]
+            takes_left = text_of(one) == text_of(left)
+            kind = "min" if takes_left == isinstance(op, (ast.Lt, ast.LtE)) else "max"
+        case _:
             return kind, None
-        takes_left = text_of(folded.body) == compared[0]
-        is_less = isinstance(test.ops[0], (ast.Lt, ast.LtE))
-        kind = "min" if takes_left == is_less else "max"
-    else:
-        return kind, None
     others = [item for item in both if text_of(item) != old]
     is_pair = len(both) == 2 and len(others) == 1  # noqa: PLR2004 - a pair
     return kind, others[0] if is_pair else None

@@ -145,15 +145,17 @@ class _SetBeforeRead:
         return known
 
     def _statement(self, statement: ast.stmt, known: set[str]) -> set[str] | None:
-        if isinstance(statement, ast.If):
-            return self._if(statement, known)
-        if isinstance(statement, (ast.For, ast.While)):
-            return self._loop(statement, known)
-        if isinstance(statement, ast.Try):
-            return self._try(statement, known)
-        if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-            self._look(statement, known)
-            return None
+        match statement:
+            case ast.If(test=test, body=body, orelse=orelse):
+                self._look(test, known)
+                return _on_all_paths(self.after(body, known), self.after(orelse, known))
+            case ast.For() | ast.While():
+                return self._loop(statement, known)
+            case ast.Try():
+                return self._try(statement, known)
+            case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+                self._look(statement, known)
+                return None
         return self._assignment(statement, known)
 
     def _look(self, node: ast.AST, known: set[str]) -> None:
@@ -167,10 +169,6 @@ class _SetBeforeRead:
                 raise Refused(
                     f"{self._definition.name} may read '{item.id}' before it is set; set it first"
                 )
-
-    def _if(self, statement: ast.If, known: set[str]) -> set[str] | None:
-        self._look(statement.test, known)
-        return _on_all_paths(self.after(statement.body, known), self.after(statement.orelse, known))
 
     def _loop(self, statement: ast.For | ast.While, known: set[str]) -> set[str]:
         """The body may not run at all, so nothing more is known afterwards. It may run again after it deletes a variable."""

@@ -28,6 +28,7 @@ A batch goes through the loop if numpy is missing, or if an attribute is not an 
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import Any
 
 from opchain.compiler.codegen import form as f
@@ -204,17 +205,17 @@ class _Arrays:
 
     def _added(self, statement: ast.AugAssign) -> None:
         """Replaces `self.total += x` per record by one sum."""
-        target = statement.target
-        if (
-            not isinstance(statement.op, ast.Add)
-            or not isinstance(target, ast.Attribute)
-            or not isinstance(target.value, ast.Name)
-        ):
-            raise _Loop("a variable is changed for each record")
+        match statement:
+            case ast.AugAssign(
+                target=ast.Attribute(value=ast.Name(id=owner), attr=attribute) as target,
+                op=ast.Add(),
+            ):
+                self.attributes.setdefault(owner, set()).add(attribute)
+            case _:
+                raise _Loop("a variable is changed for each record")
         low, high = self.bounds_of(statement.value)
         if max(abs(low), abs(high)) * self.most >= _LIMIT:
             raise _Loop("a sum may have more than 64 bits")
-        self.attributes.setdefault(target.value.id, set()).add(target.attr)
         if self._is_array(statement.value):
             value = f"int(({text_of(statement.value)}).sum())"
         else:
@@ -229,53 +230,42 @@ class _Arrays:
 
     def _test(self, node: ast.expr) -> ast.expr:
         """A condition as an array of bools."""
-        if isinstance(node, ast.BoolOp):
-            op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
-            first, *rest = (self._test(item) for item in node.values)
-            for item in rest:
-                first = ast.BinOp(first, op, item)
-            return first
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return ast.UnaryOp(ast.Invert(), self._test(node.operand))
-        is_simple = isinstance(node, ast.Compare) and len(node.ops) == 1
-        if not is_simple or not self._is_array(node):
-            raise _Loop("a condition is not a comparison of numbers")
-        assert isinstance(node, ast.Compare)
-        if isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-            raise _Loop("a condition is not a comparison of numbers")
-        self.bounds_of(node.left)
-        self.bounds_of(node.comparators[0])
-        return node
+        match node:
+            case ast.BoolOp(op=op, values=values):
+                both = ast.BitAnd() if isinstance(op, ast.And) else ast.BitOr()
+                return reduce(
+                    lambda one, other: ast.BinOp(one, both, other), map(self._test, values)
+                )
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return ast.UnaryOp(ast.Invert(), self._test(operand))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if self._is_array(node):
+                if not isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+                    self.bounds_of(left)
+                    self.bounds_of(right)
+                    return node
+        raise _Loop("a condition is not a comparison of numbers")
 
     def bounds_of(self, node: ast.expr) -> Bounds:
         """The minimum and maximum of an expression, which is an int for every record."""
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            return _within(node.value, node.value)
-        if isinstance(node, ast.Name) and node.id in self.bounds:
-            return self.bounds[node.id]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            low, high = self.bounds_of(node.operand)
-            return _within(-high, -low)
-        if isinstance(node, ast.BinOp):
-            left, right = self.bounds_of(node.left), self.bounds_of(node.right)
-            return _combined(node.op, left, right)
+        match node:
+            case ast.Constant(value=value) if type(value) is int:
+                return _within(value, value)
+            case ast.Name(id=name) if name in self.bounds:
+                return self.bounds[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                low, high = self.bounds_of(operand)
+                return _within(-high, -low)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _combined(op, self.bounds_of(left), self.bounds_of(right))
         raise _Loop(f"'{text_of(node)[:60]}' is not arithmetic on known ints")
 
 
 def _gathered(block: f.Lines) -> f.Lines:
     """Replaces repeated statements at the end of a block by a loop over their values."""
-    names = [
-        item.targets[0].id
-        for item in block
-        if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name)
-    ]
-    name = next((name for name in names if names.count(name) > 1), "")
-    starts = [
-        place
-        for place, item in enumerate(block)
-        if isinstance(item, ast.Assign) and text_of(item.targets[0]) == name
-    ]
-    if not starts:
+    names = [*map(f.variable_set, block)]
+    name = next((name for name in names if name and names.count(name) > 1), None)
+    starts = [place for place, each in enumerate(names) if each == name]
+    if name is None:
         return block
     ends = [*starts[1:], len(block)]
     bodies = [block[start + 1 : end] for start, end in zip(starts, ends, strict=True)]
