@@ -68,10 +68,10 @@ class _Reduce:
     def is_associative(self) -> bool:
         """Whether its statements show it."""
         *changes, last = self.definition.body
-        if changes and all(_is_change(each, self.old) for each in changes):
-            returned = last.value if isinstance(last, ast.Return) else None
-            is_same = returned is not None and f.is_load_of(returned, self.old)
-            return is_same and self._change_fields(changes)
+        match last:
+            case ast.Return(value=ast.Name(id=name)) if name == self.old:
+                if changes and self._change_fields(changes):
+                    return True
         returned = _returned(self.definition.body, {})
         if isinstance(returned, ast.List):
             returned = ast.Tuple(returned.elts, ast.Load())
@@ -87,14 +87,32 @@ class _Reduce:
 
     def _change_fields(self, changes: f.Lines) -> bool:
         """Whether statements such as `a[1] += b[1]` change different fields, each associatively, or the record once."""
-        changed: list[ast.expr] = []
+        changed: set[str] = set()
+        kinds: set[Any] = set()
         for change in changes:
-            target, value = _change(change)
-            changed.append(target)
-            if not self._combines(value, _same_field(target, self.old)):
+            match change:
+                case ast.AugAssign(target=target, op=op, value=added):
+                    value: ast.expr = ast.BinOp(target, op, added)
+                case ast.Assign(targets=[ast.Attribute() | ast.Subscript() as target], value=value):
+                    pass
+                case _:
+                    return False
+            match target:
+                case ast.Name(id=record):
+                    key: Any = None
+                case ast.Attribute(value=ast.Name(id=record), attr=key):
+                    pass
+                case ast.Subscript(
+                    value=ast.Name(id=record), slice=ast.Constant(value=int() | str() as key)
+                ):
+                    pass
+                case _:
+                    return False
+            if record != self.old or not self._combines(value, _same_field(target, self.old)):
                 return False
-        kinds = {(type(each), type(_key(each))) for each in changed}
-        return len(kinds) == 1 and len({text_of(each) for each in changed}) == len(changed)
+            kinds.add((type(target), type(key)))
+            changed.add(text_of(target))
+        return len(kinds) == 1 and len(changed) == len(changes)
 
     def _combines(self, node: ast.expr, is_value: Callable[[ast.AST, str], bool]) -> bool:
         """Whether an expression combines the old and the new value of a field, or is one of them.
@@ -163,34 +181,6 @@ def _field(display: Display, place: int) -> Callable[[ast.AST, str], bool]:
 
 def _same_field(target: ast.expr, old: str) -> Callable[[ast.AST, str], bool]:
     return lambda node, record: text_of(node) == text_of(f.replaced(target, {old: f.name(record)}))
-
-
-def _is_change(statement: ast.stmt, record: str) -> bool:
-    """Whether a statement sets one field of a record, or adds to the record itself."""
-    match statement:
-        case ast.AugAssign(target=ast.Name(id=name)):
-            return name == record
-        case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
-            return _key(target) is not None and f.is_load_of(target.value, record)  # type: ignore[attr-defined]
-    return False
-
-
-def _change(statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-    """The field that a statement sets, and its new value."""
-    if isinstance(statement, ast.AugAssign):
-        return statement.target, ast.BinOp(statement.target, statement.op, statement.value)
-    assert isinstance(statement, ast.Assign)
-    return statement.targets[0], statement.value
-
-
-def _key(target: ast.expr) -> int | str | None:
-    """The index or name of a field that is set."""
-    match target:
-        case ast.Attribute(attr=name):
-            return name
-        case ast.Subscript(slice=ast.Constant(value=int() | str() as key)):
-            return key
-    return None
 
 
 def _returned(body: f.Lines, known: dict[str, ast.expr]) -> ast.expr | None:
