@@ -68,7 +68,7 @@ def inline_broadcast_states(form: f.Form) -> None:
 
 
 def _rewrite(form: f.Form, function: f.Function, changing: AbstractSet[str] | None) -> None:
-    states: dict[str, str] = {}
+    states: dict[str, tuple[str, ast.expr]] = {}
     stores = f.stores(function.body)
 
     def named(node: ast.AST) -> ast.expr | None:
@@ -76,21 +76,21 @@ def _rewrite(form: f.Form, function: f.Function, changing: AbstractSet[str] | No
         match node:
             case ast.Call(args=[descriptor]) if _is_fixed(descriptor, stores.keys(), changing):
                 if text_of(node.func) == "context_0.get_broadcast_state":
-                    text = text_of(descriptor)
-                    state = states.setdefault(text, f"broadcast_{len(states)}_0")
+                    new = f"broadcast_{len(states)}_0", descriptor
+                    state, _ = states.setdefault(text_of(descriptor), new)
                     return f.placed(f.name(state), node)
         return None
 
     body = f.changed(function.body, named, inner_first=True)
-    for descriptor, state in states.items():
+    for state, descriptor in states.values():
         body = as_calls(_without_names_of(state, body), state, "broadcast map")
         body = _with_look_ups(state, body)
         find = form.names.bind("broadcast_state_0", "broadcast_state", 0)
         variables = ", ".join(
             [state, *(f"{part}{state.removeprefix('broadcast')}" for part in _PARTS)]
         )
-        text = f"{variables} = {find}(lambda: {descriptor})"
-        function.before += f.statements(text, NO_OPERATOR)
+        text = f"{variables} = {find}(lambda: descriptor)"
+        function.before += f.statements(text, NO_OPERATOR, descriptor=descriptor)
     function.body = body
 
 

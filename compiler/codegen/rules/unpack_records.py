@@ -61,6 +61,7 @@ def unpack_records(form: f.Form) -> None:
             name, display = found
             done.add(name)
             _UnpackedRecord(form, function, name, display).run()
+        function.body = _without_repeats(_without_unread(function.body))
 
 
 def _make_after_tries(form: f.Form, function: f.Function) -> None:
@@ -93,6 +94,38 @@ def _make_after_tries(form: f.Form, function: f.Function) -> None:
             made.value = replace(display, elements=elements).expression(form)
             statement.body[-1:] = f.with_comment(lines, notes.comment(made))
             statement.orelse.insert(0, made)
+
+
+def _without_unread(block: f.Lines) -> f.Lines:
+    """Removes copies of fields that are never read."""
+    forks = [item for item in f.all_statements(block) if notes.is_fork(item)]
+    copied = {item.target.id for item in forks if isinstance(item, f.CopyIfMutable)}
+    unread = {name for name in copied if not f.reads(block, name)}
+
+    def rewrite(statement: ast.stmt) -> f.Lines | None:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(statement, f.CopyIfMutable):
+            target = statement.target
+        return [] if isinstance(target, ast.Name) and target.id in unread else None
+
+    return f.rewritten(block, rewrite) if unread else block
+
+
+def _without_repeats(block: f.Lines) -> f.Lines:
+    """A block in which no field is copied twice in a row."""
+    done: f.Lines = []
+    copied: set[str] = set()
+    for statement in block:
+        for inner in f.blocks(statement):
+            inner[:] = _without_repeats(inner)
+        if isinstance(statement, f.CopyIfMutable):
+            if statement.target.id in copied:
+                continue
+            copied.add(statement.target.id)
+        elif not isinstance(statement, f.Count):
+            copied = set()
+        done.append(statement)
+    return done
 
 
 def without_tests(
