@@ -192,3 +192,17 @@ def test_the_key_function_of_a_builtin_may_change_records(form: str) -> None:
     ran = run_form(draw, form)
     assert ran.records("greatest") == [[1]]
     assert ran.records("same") == [[[1, 5], [2, 3]]]
+
+
+def test_at_a_fork_only_the_fields_that_a_reader_reads_are_copied() -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_sequence(1, 3).map(lambda n: (n, [n], [n + 1]))
+        seen(rows.map(lambda row: row[1]), "one")
+        seen(rows.map(lambda row: row[2]), "other")
+
+    ran = run_form(draw, "inlined")
+    assert ran.records("one") == [[1], [2], [3]]
+    assert ran.records("other") == [[2], [3], [4]]
+    source = str(ran.job.vertices[0].source)
+    assert "item_1_for_2_1 = own_copy(item_1_for_2_1)" in source
+    assert "item_1_for_2_2" not in source
