@@ -77,15 +77,18 @@ class EpochGateInput(GateInput):
         super().__init__(elements, valves, chain)
         valves.begin_epoch()
         chain.head.open_inputs = set(valves.by_input())
-        self._keyed = chain.head.context.keyed
+        self._keyed = None if chain.head.touches_keys else chain.head.context.keyed
         self._selectors = chain.head.program.arrival_selectors
+        self._key_lists = {edge.input_number: edge.key_list for edge in chain.program.inputs}
 
     def feed(self, item: InputElement) -> None:
         """Records the keys of a batch as touched, and feeds the element. Functions may change the fields of keys."""
         if self._keyed is not None and item.element.__class__ is RecordBatch:
-            select = self._selectors[item.input_number]
+            number = item.input_number
+            select = self._selectors[number]
             if select is not None:
-                self._keyed.state.touch(arrived_keys(item.element.values, select))
+                key_list = self._key_lists[number]
+                self._keyed.state.touch(arrived_keys(item.element.values, select, key_list))
         super().feed(item)
 
     def _process_event(self, number: int, channel: int, element: Any) -> None:

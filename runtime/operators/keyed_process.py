@@ -115,6 +115,7 @@ class KeyedFunctionOperator(UserFunctionOperator):
     `fire` is generated code. It replaces `on_event_time`, for all timers that are due.
     """
 
+    touches_keys = True
     function_context: KeyedContext
     fire: Callable[[Iterator[tuple[int, Any, Any]]], None] | None = None
 

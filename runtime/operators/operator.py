@@ -242,10 +242,14 @@ class StreamOperator:
     With `sorts_batch_input`, batch mode gives a keyed operator its records key by key (runtime/task/input/batch_input.py).
     Otherwise records come in the order of arrival. With `ends_keys`, batch mode fires the timers of a key and drops its
     state before the next key begins. Otherwise the operator emits its results after the last key.
+
+    If an operator `touches_keys`, it or its generated code selects or touches each key under which state may change
+    (KeyedStateBackend.touch). For other operators the task touches the keys of all records.
     """
 
     sorts_batch_input = True
     ends_keys = True
+    touches_keys = False
     late_records_dropped: Counter | None = None
     """Set by `count_late_records`, in operators that drop late records."""
     warning: str | None = None

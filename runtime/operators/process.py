@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class ElementWiseOperator(UserFunctionOperator):
     """Map, filter and flat map. On a keyed stream a rich function may use keyed state, so the key is set."""
 
+    touches_keys = True
+
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         is_keyed = context.keyed is not None
@@ -216,6 +218,7 @@ class ProcessContext(RecordContext, ProcessFunction.Context, CoProcessFunction.C
 class ProcessOperator(UserFunctionOperator):
     """Flink: `ProcessOperator`."""
 
+    touches_keys = True
     method = "process_element"
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
@@ -240,6 +243,8 @@ class CoProcessOperator(ProcessOperator):
 
 class _CoOperator(UserFunctionOperator):
     """An operator with two inputs. On keyed streams a record of either input sets the current key."""
+
+    touches_keys = True
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)

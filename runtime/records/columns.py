@@ -100,10 +100,15 @@ def keys_by_record(values: Sequence[Any], keys: Sequence[Any]) -> Sequence[Any]:
     return keys
 
 
-def arrived_keys(values: Sequence[Any], select: Callable[[Any], Any]) -> Iterable[Any]:
-    """The key of each value of a batch as it arrives. Partial results have their keys in the first list."""
-    if isinstance(values, Columns) and values.are_folded:
-        return values.lists[0]
+def arrived_keys(
+    values: Sequence[Any], select: Callable[[Any], Any], key_list: int | None
+) -> Iterable[Any]:
+    """The key of each value of a batch as it arrives. Partial results have their keys in the first list.
+
+    `key_list` is the number of the list of columns that has the keys, if there is one.
+    """
+    if isinstance(values, Columns) and (values.are_folded or key_list is not None):
+        return values.lists[0 if values.are_folded else key_list]  # type: ignore[index]
     return map(select, values)
 
 

@@ -477,9 +477,10 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def touch(self, keys: Iterable[Any]) -> None:
         """See KeyedStateBackend."""
         if self._touched is not None:
-            plain, identify = self.identity.plain, self.identity.of
-            for key in keys:
-                self._touched[key if key.__class__ in plain else identify(key)] = None
+            given = list(keys)
+            if not self.identity.plain.issuperset(map(type, given)):
+                given = list(map(self.identity.of, given))
+            self._touched.update(dict.fromkeys(given))
 
     def touching(self, due: Iterable[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
         """See KeyedStateBackend."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import EpochRun, Numbered, given
-from forms import seen
+from forms import FORMS, seen
 
 from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import (
@@ -321,4 +321,19 @@ def test_no_record_is_late_after_a_source_has_another_parallelism(tmp_path: Path
     run.run(events=[("k", 6, 1), ("k", 1001, 1), ("k", 1001, 1)])
     ended = run.run(events=[("k", 2000, 1), ("k", 2000, 1), ("k", 2000, 1)])
     assert [number for _, _, number in ended.records("sums")] == [2, 3]
+    run.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_function_without_state_need_not_get_the_fields_of_its_key(
+    tmp_path: Path, form: str
+) -> None:
+    def draw(env: Any) -> None:
+        rows = given(env, "numbers").map(lambda n: (n, 2 * n))
+        keyed = rows.key_by(lambda row: row[0] % 2 and row[1] % 7)
+        seen(keyed.map(lambda row: row[0]).rebalance().map(lambda n: n), "first")
+
+    run = EpochRun(draw, tmp_path, form=form)
+    for number in (1, 2):  # keys are touched from the second epoch on
+        assert run.run(numbers=[number]).records("first") == [number]
     run.close()
