@@ -30,6 +30,7 @@ from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.program.operator_specs import LegacySinkSpec
+from opchain.runtime.records.columns import arrived_keys
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.task.stream_task import TaskEnvironment
@@ -61,6 +62,7 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
     chain: Any = task.chain
     process: Process = chain.process_part
     selectors = chain.program.operators[0].arrival_selectors
+    key_lists = {edge.input_number: edge.key_list for edge in chain.program.inputs}
 
     def process_part(
         number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
@@ -69,9 +71,8 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
             call(process, number, values, timestamps)
             return
         select = selectors[number] if number < len(selectors) else None
-        wanted = (
-            [] if select is None else [n for n, value in enumerate(values) if select(value) == key]
-        )
+        keys = [] if select is None else arrived_keys(values, select, key_lists.get(number))
+        wanted = [place for place, found in enumerate(keys) if found == key]
         start = 0
         for place in wanted:
             _part(process, number, values, timestamps, start, place)
