@@ -18,6 +18,8 @@ from opchain.runtime.types.serialization import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from typing_extensions import Self
+
     from opchain.runtime.formats.text_lines import Decode
     from opchain.runtime.types.row import Row
 
@@ -96,6 +98,32 @@ class CsvText:
         return "".join([f"{separator.join(row)}{line_end}" for row in fields]).encode()
 
 
+class _RowSchemaBuilder:
+    """The settings of messages that both directions have."""
+
+    def __init__(self, type_info: Any) -> None:
+        row_type = type_of_rows(type_info, type(self).__qualname__)
+        fields = zip(row_type.get_field_names(), row_type.get_field_types(), strict=True)
+        self._schema = CsvSchema(tuple(CsvColumn(name, kind) for name, kind in fields))
+
+    def set_array_element_delimiter(self, delimiter: str) -> Self:
+        """Sets the separator of array elements; a semicolon by default."""
+        columns = (replace(column, separator=delimiter) for column in self._schema.columns)
+        return self._set(columns=tuple(columns))
+
+    def set_quote_character(self, c: str) -> Self:
+        """Sets the quote for fields with special characters."""
+        return self._set(quote_char=c)
+
+    def set_escape_character(self, c: str) -> Self:
+        """Sets the escape character. It makes the next character a normal one."""
+        return self._set(escape_char=c)
+
+    def _set(self, **changes: Any) -> Self:
+        self._schema = replace(self._schema, **changes)
+        return self
+
+
 class CsvRowDeserializationSchema(TextRowDeserializationSchema):
     """Reads a row from each message. Flink: CsvRowDeserializationSchema."""
 
@@ -113,51 +141,24 @@ class CsvRowDeserializationSchema(TextRowDeserializationSchema):
         """The function that decodes texts."""
         return csv_decoder(self.schema)
 
-    class Builder:
+    class Builder(_RowSchemaBuilder):
         """Builds a schema for rows of a type."""
 
-        def __init__(self, type_info: Any) -> None:
-            where = "CsvRowDeserializationSchema.Builder"
-            self._schema = _schema_of(type_info, where)
-
-        def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
+        def set_field_delimiter(self, delimiter: str) -> Self:
             """Sets the separator of fields; a comma by default."""
-            self._schema = replace(self._schema, column_separator=delimiter)
-            return self
+            return self._set(column_separator=delimiter)
 
-        def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchema.Builder:
+        def set_allow_comments(self, allow_comments: bool) -> Self:
             """Sets whether a message that begins with # is a comment, and so not a row."""
-            self._schema = replace(self._schema, allow_comments=allow_comments)
-            return self
+            return self._set(allow_comments=allow_comments)
 
-        def set_array_element_delimiter(
-            self, delimiter: str
-        ) -> CsvRowDeserializationSchema.Builder:
-            """Sets the separator of array elements; a semicolon by default."""
-            self._schema = _with_array_separator(self._schema, delimiter)
-            return self
-
-        def set_quote_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """Sets the quote for fields with special characters."""
-            self._schema = replace(self._schema, quote_char=c)
-            return self
-
-        def set_escape_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """Sets the escape character. It makes the next character a normal one."""
-            self._schema = replace(self._schema, escape_char=c)
-            return self
-
-        def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchema.Builder:
+        def set_null_literal(self, null_literal: str) -> Self:
             """Sets the text that means None."""
-            self._schema = replace(self._schema, null_value=null_literal)
-            return self
+            return self._set(null_value=null_literal)
 
-        def set_ignore_parse_errors(
-            self, ignore_parse_errors: bool
-        ) -> CsvRowDeserializationSchema.Builder:
+        def set_ignore_parse_errors(self, ignore_parse_errors: bool) -> Self:
             """Sets whether missing and malformed fields are None, and messages that are not CSV are skipped."""
-            self._schema = replace(self._schema, errors_are_null=ignore_parse_errors)
-            return self
+            return self._set(errors_are_null=ignore_parse_errors)
 
         def build(self) -> CsvRowDeserializationSchema:
             """Returns the schema."""
@@ -182,59 +183,25 @@ class CsvRowSerializationSchema(SerializationSchema["Row"]):
             self._text = CsvText(self.schema)
         return self._text.of_rows([element])
 
-    class Builder:
+    class Builder(_RowSchemaBuilder):
         """Builds a schema for rows of a type."""
 
-        def __init__(self, type_info: Any) -> None:
-            self._schema = _schema_of(type_info, "CsvRowSerializationSchema.Builder")
-
-        def set_field_delimiter(self, c: str) -> CsvRowSerializationSchema.Builder:
+        def set_field_delimiter(self, c: str) -> Self:
             """Sets the separator of fields; a comma by default."""
-            self._schema = replace(self._schema, column_separator=c)
-            return self
+            return self._set(column_separator=c)
 
-        def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
+        def set_line_delimiter(self, delimiter: str) -> Self:
             """Sets the end of each message; a line feed by default."""
-            self._schema = replace(self._schema, line_separator=delimiter)
-            return self
+            return self._set(line_separator=delimiter)
 
-        def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            """Sets the separator of array elements; a semicolon by default."""
-            self._schema = _with_array_separator(self._schema, delimiter)
-            return self
-
-        def disable_quote_character(self) -> CsvRowSerializationSchema.Builder:
+        def disable_quote_character(self) -> Self:
             """Removes the quote: fields are never quoted."""
-            self._schema = replace(self._schema, quote_char=None)
-            return self
+            return self._set(quote_char=None)
 
-        def set_quote_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """Sets the quote for fields with special characters."""
-            self._schema = replace(self._schema, quote_char=c)
-            return self
-
-        def set_escape_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """Sets the escape character. It makes the next character a normal one."""
-            self._schema = replace(self._schema, escape_char=c)
-            return self
-
-        def set_null_literal(self, s: str) -> CsvRowSerializationSchema.Builder:
+        def set_null_literal(self, s: str) -> Self:
             """Sets the text that means None."""
-            self._schema = replace(self._schema, null_value=s)
-            return self
+            return self._set(null_value=s)
 
         def build(self) -> CsvRowSerializationSchema:
             """Returns the schema."""
             return CsvRowSerializationSchema(self._schema)
-
-
-def _schema_of(type_info: Any, where: str) -> CsvSchema:
-    row_type = type_of_rows(type_info, where)
-    fields = zip(row_type.get_field_names(), row_type.get_field_types(), strict=True)
-    return CsvSchema(tuple(CsvColumn(name, kind) for name, kind in fields))
-
-
-def _with_array_separator(schema: CsvSchema, separator: str) -> CsvSchema:
-    return replace(
-        schema, columns=tuple(replace(column, separator=separator) for column in schema.columns)
-    )
