@@ -20,6 +20,7 @@ Flink: `SortingDataInput`, `MultiInputSortingDataInput`; `BatchCoBroadcastWithKe
 from __future__ import annotations
 
 import pickle
+from abc import abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -45,6 +46,7 @@ from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.state.keys.key_router import KeyRouter
+from opchain.runtime.task.input.task_input import TaskInput
 from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
@@ -69,7 +71,75 @@ _NO_TIME = array("q", [MIN_LONG_VALUE])
 _CODES: dict[type, str] = {int: "q", float: "d"}
 
 
-class KeySortedInput:
+class _WaitingInput(TaskInput):
+    """The input of a chain that keeps the records of some inputs until all input has arrived.
+
+    Args:
+        elements: The elements that the task reads.
+        chain: The chain that processes them.
+        waits: For each input, whether its records wait. Those of other inputs are processed at once.
+    """
+
+    def __init__(
+        self, elements: Iterable[InputElement], chain: OperatorChain, waits: Sequence[bool]
+    ) -> None:
+        self._elements = iter(elements)
+        self._chain = chain
+        self._waits = waits
+        self._watermarks: dict[int, int] = {}
+        self._waited: Iterator[Any] | None = None
+
+    @abstractmethod
+    def _keep(self, number: int, batch: RecordBatch) -> None:
+        """Keeps the records of an input."""
+
+    @abstractmethod
+    def _take(self) -> Iterator[Any]:
+        """The kept records, in the portions that `_feed` takes."""
+
+    @abstractmethod
+    def _feed(self, portion: Any) -> None:
+        """Processes some of the kept records."""
+
+    def process_next(self, controller: Controller) -> None:
+        """Reads the next element, or processes the next records that waited."""
+        if self._waited is None:
+            item = next(self._elements, None)
+            if item is None:
+                self._waited = self._take()
+            else:
+                self._read(item)
+            return
+        portion = next(self._waited, None)
+        if portion is not None:
+            self._feed(portion)
+        else:
+            self._end()
+            controller.all_actions_completed()
+
+    def _read(self, item: InputElement) -> None:
+        number, _, element = item
+        if isinstance(element, RecordBatch):
+            if self._waits[number]:
+                self._keep(number, element)
+            else:
+                self._chain.process_batch(number, element.values, element.timestamps)
+        elif isinstance(element, Watermark):
+            self._watermarks[number] = max(
+                element.timestamp, self._watermarks.get(number, MIN_LONG_VALUE)
+            )
+        elif isinstance(element, EndOfInput) and not self._waits[number]:
+            self._chain.end_input(number)
+
+    def _end(self) -> None:
+        for number, watermark in sorted(self._watermarks.items()):
+            self._chain.process_watermark(number, watermark)
+        for number, waits in enumerate(self._waits):
+            if waits:
+                self._chain.end_input(number)
+
+
+class KeySortedInput(_WaitingInput):
     """The input of a chain whose head has a key on some input. Records of inputs without key are processed at once.
 
     Args:
@@ -84,10 +154,9 @@ class KeySortedInput:
         chain: OperatorChain,
         memory_bytes: int = MEMORY_BYTES,
     ) -> None:
-        self._elements = iter(elements)
-        self._chain = chain
         head = chain.head
         self._selectors = head.program.arrival_selectors
+        super().__init__(elements, chain, [select is not None for select in self._selectors])
         inputs = head.context.task.vertex.inputs
         self._key_lists = {edge.input_number: edge.key_list for edge in inputs}
         backend = head.context.keyed_state
@@ -104,54 +173,20 @@ class KeySortedInput:
             self._windows = head
         self._keys_in_order: dict[Any, None] = {}
         self._is_unsorted = False
-        self._watermarks: dict[int, int] = {}
-        self._batches: Iterator[KeysInOrder] | None = None
-
-    def process_next(self, controller: Controller) -> None:
-        """Reads the next element, or processes the next keys."""
-        if self._batches is None:
-            item = next(self._elements, None)
-            if item is None:
-                self._batches = self._store.batches()
-            else:
-                self._read(item)
-            return
-        keys = next(self._batches, None)
-        if keys is not None:
-            self._feed(keys)
-        else:
-            self._end()
-            controller.all_actions_completed()
-
-    def before_mail(self) -> None:
-        """Does nothing, because each step processes whole batches."""
 
     def close(self) -> None:
         """Drops waiting records."""
         self._store.close()
 
-    def _read(self, item: InputElement) -> None:
-        number, _, element = item
-        select = self._selectors[number]
-        if isinstance(element, RecordBatch):
-            if select is None:
-                self._chain.process_batch(number, element.values, element.timestamps)
-            else:
-                self._keep(number, element, select)
-        elif isinstance(element, Watermark):
-            self._watermarks[number] = max(
-                element.timestamp, self._watermarks.get(number, MIN_LONG_VALUE)
-            )
-        elif isinstance(element, EndOfInput) and select is None:
-            self._chain.end_input(number)
-
-    def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
+    def _keep(self, number: int, batch: RecordBatch) -> None:
         values, key_list = batch.values, self._key_lists.get(number)
         keys: Sequence[Any]
         if isinstance(values, Columns) and values.are_folded:
             self._keep_folded(number, batch, values)
             return
         if key_list is None or not isinstance(values, Columns):
+            select = self._selectors[number]
+            assert select is not None, "the records of this input wait"
             keys, key_list = [select(value) for value in values], None
         else:
             keys = values.lists[key_list]
@@ -187,6 +222,9 @@ class KeySortedInput:
                 return
         self._store.add(number, keys, batch, key_list)
 
+    def _take(self) -> Iterator[KeysInOrder]:
+        return self._store.batches()
+
     def _feed(self, keys: KeysInOrder) -> None:
         """Processes records. Inputs take turns, in generated code or with a batch per turn."""
         batches = {number: _batch(each) for number, each in keys.inputs.items()}
@@ -206,11 +244,7 @@ class KeySortedInput:
             keys = list(self._keys_in_order)
             groups = self._router.key_groups_of(list(map(key_of, keys)))
             self._windows.sort_keys(entries_at(keys, stable_order(groups)))
-        for number, watermark in sorted(self._watermarks.items()):
-            self._chain.process_watermark(number, watermark)
-        for number, select in enumerate(self._selectors):
-            if select is not None:
-                self._chain.end_input(number)
+        super()._end()
 
 
 def _batch(arrivals: Arrivals) -> tuple[Sequence[Any], Sequence[int | None] | None]:
@@ -478,7 +512,7 @@ def _pickled(pickleable: tuple[Any, ...]) -> bytes:
     return dump_records(pickleable) if flat is None else flat
 
 
-class BroadcastFirstInput:
+class BroadcastFirstInput(_WaitingInput):
     """The input of a chain without key that reads a broadcast stream. Records of the first input wait until it ends.
 
     Args:
@@ -493,62 +527,30 @@ class BroadcastFirstInput:
         chain: OperatorChain,
         memory_bytes: int = MEMORY_BYTES,
     ) -> None:
-        self._elements = iter(elements)
-        self._chain = chain
+        super().__init__(elements, chain, (True, False))
         self._free_bytes = memory_bytes
         self._waiting: deque[RecordBatch] = deque()
         self._pickles = BufferStore()
-        self._watermarks: dict[int, int] = {}
-        self._batches: Iterator[tuple[Any, Any]] | None = None
-
-    def process_next(self, controller: Controller) -> None:
-        """Reads the next element, or processes the next batch that waited."""
-        if self._batches is None:
-            item = next(self._elements, None)
-            if item is None:
-                self._batches = self._waited()
-            else:
-                self._read(item)
-            return
-        batch = next(self._batches, None)
-        if batch is not None:
-            self._chain.process_batch(0, *batch)
-            return
-        for number, watermark in sorted(self._watermarks.items()):
-            self._chain.process_watermark(number, watermark)
-        self._chain.end_input(0)
-        controller.all_actions_completed()
-
-    def before_mail(self) -> None:
-        """Does nothing, because each step processes whole batches."""
 
     def close(self) -> None:
         """Drops waiting records."""
         self._waiting.clear()
         self._pickles.close()
 
-    def _waited(self) -> Iterator[tuple[Any, Any]]:
+    def _keep(self, number: int, batch: RecordBatch) -> None:  # noqa: ARG002 - only one input waits
+        self._free_bytes -= len(batch.values) * (ITEM_BYTES + RECORD_BYTES)
+        if self._free_bytes > 0:
+            self._waiting.append(batch)
+        else:
+            payload = dump_records((batch.values, batch.timestamps))
+            self._pickles.add(Buffer(0, 0, 0, len(self._pickles), payload))
+
+    def _take(self) -> Iterator[tuple[Any, Any]]:
         while self._waiting:
             batch = self._waiting.popleft()
             yield batch.values, batch.timestamps
         for buffer in self._pickles:
             yield pickle.loads(buffer.payload)
 
-    def _read(self, item: InputElement) -> None:
-        number, _, element = item
-        if isinstance(element, RecordBatch):
-            if number:
-                self._chain.process_batch(number, element.values, element.timestamps)
-                return
-            self._free_bytes -= len(element.values) * (ITEM_BYTES + RECORD_BYTES)
-            if self._free_bytes > 0:
-                self._waiting.append(element)
-            else:
-                payload = dump_records((element.values, element.timestamps))
-                self._pickles.add(Buffer(0, 0, 0, len(self._pickles), payload))
-        elif isinstance(element, Watermark):
-            self._watermarks[number] = max(
-                element.timestamp, self._watermarks.get(number, MIN_LONG_VALUE)
-            )
-        elif isinstance(element, EndOfInput) and number:
-            self._chain.end_input(number)
+    def _feed(self, portion: tuple[Any, Any]) -> None:
+        self._chain.process_batch(0, *portion)
