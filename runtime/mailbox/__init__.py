@@ -9,7 +9,7 @@
 - A `MailboxExecutor` lets an operator send mail, and wait (`yield_`) without blocking downstream operators.
 - A `ProcessingTimeService` gives an operator the time and its timers, which arrive as mail. All services of a task
   share the thread of one `SystemTimerService`.
-- A `LegacySourceThread` runs a source that blocks. The task's mail then runs under a lock.
+- The mail of a task runs under a lock if a source of the task blocks in its own thread.
 - `MailboxMetrics` measures the loop: how long the task was busy, idle or back-pressured.
 
     processor = MailboxProcessor(process_one_buffer)

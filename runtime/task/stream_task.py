@@ -30,14 +30,9 @@ from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input.batch_input import BroadcastFirstInput, KeySortedInput
 from opchain.runtime.task.input.chained_sources import ChainedSources
 from opchain.runtime.task.input.input_gate import InputGate
+from opchain.runtime.task.input.legacy_source import LegacySourceInput
 from opchain.runtime.task.input.live_input import LiveBuffers, LiveInput
-from opchain.runtime.task.input.task_input import (
-    GateInput,
-    LegacySourceInput,
-    SourceInput,
-    TaskInput,
-    Waiter,
-)
+from opchain.runtime.task.input.task_input import GateInput, SourceInput, TaskInput, Waiter
 from opchain.runtime.task.input.watermark_valve import InputValves
 from opchain.runtime.task.operator_chain import OperatorChain
 from opchain.runtime.task.operator_services import operator_context

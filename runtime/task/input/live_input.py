@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.records.elements import Buffer, NothingYet
+from opchain.runtime.task.input.task_input import TaskInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -67,7 +68,7 @@ class LiveBuffers:
         self._is_closed = True
 
 
-class LiveInput:
+class LiveInput(TaskInput):
     """Processes buffers as they arrive, and elements of chained sources in between.
 
     Args:

@@ -1,20 +1,16 @@
-"""The inputs of tasks: exchanges, a source, or a SourceFunction in its own thread."""
+"""The inputs of tasks: exchanges, or a source. SourceFunctions are in legacy_source.py."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from abc import ABC, abstractmethod
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.functions.source_sink_functions import SourceFunction
-from opchain.runtime.mailbox.legacy_source_thread import LegacySourceThread
-from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.operators.source import NOTHING_YET_S, LegacySourceOperator
+from opchain.runtime.operators.source import NOTHING_YET_S
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
-    MIN_WATERMARK,
     EndOfInput,
     LatencyMarker,
     NothingYet,
@@ -24,7 +20,6 @@ from opchain.runtime.records.elements import (
 )
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
@@ -109,9 +104,10 @@ class PartedBatches:
             self._size *= 2
 
 
-class TaskInput(Protocol):
+class TaskInput(ABC):
     """The default action of the task's mailbox loop: one step of input per call."""
 
+    @abstractmethod
     def process_next(self, controller: Controller) -> None:
         """Passes one element to the chain. Ends the loop after the last one."""
 
@@ -143,7 +139,7 @@ class Waiter:
         return suspension
 
 
-class GateInput:
+class GateInput(TaskInput):
     """Reads the exchanges. Flink: `StreamOneInputProcessor`, `StreamTwoInputProcessor`."""
 
     def __init__(
@@ -206,11 +202,8 @@ class GateInput:
         """See TaskInput."""
         self.parts.flush()
 
-    def close(self) -> None:
-        """Does nothing."""
 
-
-class SourceInput:
+class SourceInput(TaskInput):
     """Reads a source, batch by batch. Flink: `SourceOperatorStreamTask`.
 
     Args:
@@ -263,145 +256,3 @@ class SourceInput:
         close = getattr(self._batches, "close", None)
         if close is not None:
             close()
-
-
-class _FunctionContext(SourceFunction.SourceContext[Any]):
-    """The context of a SourceFunction. Records are collected into batches under the checkpoint lock."""
-
-    def __init__(self, collect: Any, lock: Any) -> None:
-        self._collect = collect
-        self._lock = lock
-
-    def collect(self, element: Any) -> None:
-        """Emits a record without a timestamp."""
-        self._collect((element, None))
-
-    def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
-        """Emits a record with its event time."""
-        self._collect((element, timestamp))
-
-    def emit_watermark(self, timestamp: int) -> None:
-        """Emits the collected records, then the watermark."""
-        self._collect(Watermark(timestamp))
-
-    def mark_as_temporarily_idle(self) -> None:
-        """Emits the collected records, then the status idle."""
-        self._collect(WatermarkStatus.IDLE)
-
-    def get_checkpoint_lock(self) -> Any:
-        """The lock that the task's mail also takes."""
-        return self._lock
-
-
-class LegacySourceInput:
-    """Runs a SourceFunction in its own thread. Flink: `SourceStreamTask`.
-
-    Records are collected into batches. A live run processes a batch after `flush_after_ms`, by a timer that sends mail. A
-    bounded job, whose results must not depend on the clock, processes a batch when it is full. An exception downstream is
-    raised in the function's `collect`. It also fails the task if the function catches it, because a part of a batch is
-    lost then.
-    """
-
-    def __init__(
-        self,
-        operator: LegacySourceOperator,
-        chain: OperatorChain,
-        processor: MailboxProcessor,
-        lock: threading.RLock,
-        batch_size: int,
-        timers: TimerService,
-        flush_after_ms: int | None = None,
-    ) -> None:
-        self._chain = chain
-        self._batch_size = batch_size
-        self._values: list[Any] = []
-        self._timestamps: list[int | None] = []
-        self._has_output = processor.mailbox_executor()
-        self._timers = timers
-        self._flush_after_ms = flush_after_ms
-        self._is_idle = False
-        self._watermark = MIN_WATERMARK
-        self._processor = processor
-        operator.hand_over = self._hand_over
-
-        def run(context: Any) -> None:
-            source_context = _FunctionContext(context.collect, context.lock)
-            operator.run(source_context)
-            source_context.close()
-
-        self._thread: LegacySourceThread[Any] = LegacySourceThread(
-            operator.program.name,
-            run,
-            self._deliver,
-            processor=processor,
-            lock=lock,
-            cancel=operator.function.cancel,
-            on_finished=self._finish,
-        )
-        self.process_next = self._thread.default_action
-
-    def _deliver(self, element: Any) -> None:
-        """Takes a (record, timestamp) or an event. Runs in the source's thread, under the lock."""
-        try:
-            self._take(element)
-        except Exception as error:
-            self._processor.report_error(error)
-            raise
-
-    def _take(self, element: Any) -> None:
-        if element.__class__ is tuple:
-            self._activate()
-            self._values.append(element[0])
-            self._timestamps.append(element[1])
-            if len(self._values) >= self._batch_size or self._flush_after_ms == 0:
-                self._hand_over()
-                self._has_output.execute(_do_nothing, "yield what a legacy source filled")
-            elif len(self._values) == 1 and self._flush_after_ms is not None:
-                # The first record of a batch sets the timer for the whole batch.
-                at_ms = self._timers.current_processing_time() + self._flush_after_ms
-                self._timers.call_at(at_ms, self._send_flush)
-        elif element.__class__ is Watermark:
-            self._emit_watermark(element.timestamp)
-        elif not self._is_idle:
-            self._hand_over()
-            self._is_idle = True
-            self._chain.head.process_status(is_idle=True)
-
-    def _send_flush(self) -> None:
-        """Runs in the thread of the timers."""
-        with suppress(MailboxClosedError):  # the task has ended
-            self._has_output.execute(self._hand_over, "flush a legacy source")
-
-    def _activate(self) -> None:
-        if self._is_idle:
-            self._is_idle = False
-            self._chain.head.process_status(is_idle=False)
-
-    def _emit_watermark(self, timestamp: int) -> None:
-        self._activate()
-        self._hand_over()
-        # A lower watermark is dropped, as after an exchange.
-        if timestamp > self._watermark:
-            self._watermark = timestamp
-            self._chain.process_watermark(0, timestamp)
-
-    def _hand_over(self) -> None:
-        if self._values:
-            values, timestamps = self._values, self._timestamps
-            self._values, self._timestamps = [], []
-            self._chain.process_batch(0, values, timestamps)
-
-    def _finish(self) -> None:
-        self._emit_watermark(MAX_WATERMARK)
-
-    def before_mail(self) -> None:
-        """Does nothing: the source's thread processes whole batches, under the lock that mail needs."""
-
-    def close(self) -> None:
-        """Cancels the source and waits for its thread."""
-        self._thread.cancel()
-        self._thread.join()
-
-
-def _do_nothing() -> None:
-    """Does nothing: this mail only makes the loop take a turn."""

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox.legacy_source_thread import LegacySourceContext, LegacySourceThread
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.task_mailbox import TaskMailbox
+from opchain.runtime.task.input.legacy_source import LegacySourceContext as Context
+from opchain.runtime.task.input.legacy_source import LegacySourceThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-Context = LegacySourceContext[int]
 
 
 class WatchedLock:
@@ -49,10 +48,10 @@ class SourceTask:
             lock=self.lock,
             allow_yield=False,
         )
-        self.source: LegacySourceThread[int] = LegacySourceThread(
+        self.source = LegacySourceThread(
             "numbers",
             run,
-            options.pop("deliver", self.out.append),
+            options.pop("deliver", lambda element: self.out.append(element[0])),
             processor=self.processor,
             lock=self.lock,  # type: ignore[arg-type]
             on_finished=lambda: self.trace.append("finished"),
@@ -162,7 +161,7 @@ def test_a_snapshot_contains_an_element_and_its_offset_or_neither(
     def run(ctx: Context) -> None:
         nonlocal offset
         for number in range(1, 101):
-            with ctx.lock:
+            with ctx.get_checkpoint_lock():
                 ctx.collect(number)
                 if number == 50:
                     between.set()
@@ -217,11 +216,6 @@ class EndlessSource:
             ctx.collect(1)
             self.has_started.set()
 
-    def asks(self, ctx: Context) -> None:
-        self.has_started.set()
-        while not ctx.is_cancelled:
-            pass
-
     def is_told_by_its_cancel_function(self, _: Context) -> None:
         self.has_started.set()
         assert self.cancelled.wait(60)
@@ -231,7 +225,6 @@ class EndlessSource:
     "run",
     [
         EndlessSource.meets_it_in_collect,
-        EndlessSource.asks,
         EndlessSource.is_told_by_its_cancel_function,
     ],
 )
@@ -303,7 +296,7 @@ def test_an_error_of_a_cancelled_source_is_kept_and_does_not_fail_the_task(
 
 def test_the_cancel_function_is_called_once(tasks: Callable[..., SourceTask]) -> None:
     calls: list[str] = []
-    task = tasks(EndlessSource().asks, cancel=lambda: calls.append("cancel"))
+    task = tasks(EndlessSource().meets_it_in_collect, cancel=lambda: calls.append("cancel"))
     task.processor.turn()
     task.source.cancel()
     task.source.cancel()
