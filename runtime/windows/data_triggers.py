@@ -57,10 +57,6 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
         count.clear()
         return TriggerResult.FIRE
 
-    def can_merge(self) -> bool:
-        """Always True."""
-        return True
-
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         """Adds up the counts. If the sum reaches the number, the next element fires."""
         ctx.merge_partitioned_state(self.count)

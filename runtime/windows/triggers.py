@@ -181,10 +181,6 @@ class EventTimeTrigger(ContinuingTrigger[Any, Window]):
         """Fires at the end of the window. Other timers are ignored."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
-    def can_merge(self) -> bool:
-        """Always True."""
-        return True
-
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         """Registers a timer for the end of the merged window, unless the watermark has passed it."""
         if window.max_timestamp() > ctx.get_current_watermark():
@@ -215,10 +211,6 @@ class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
     ) -> TriggerResult:
         """Fires."""
         return TriggerResult.FIRE
-
-    def can_merge(self) -> bool:
-        """Always True."""
-        return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         """Registers a timer for the end of the merged window, unless that time has passed."""
@@ -283,10 +275,6 @@ class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
         following = min(time + self.interval, window.max_timestamp())
         fire_time.add(following)
         self._register(ctx, following)
-
-    def can_merge(self) -> bool:
-        """Always True."""
-        return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         """Registers a timer for the earliest time of the merged windows."""
