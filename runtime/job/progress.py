@@ -1,4 +1,4 @@
-"""The progress of a bounded job.
+"""The progress of a running job.
 
 Any thread can ask a run for its progress, while the job runs and afterwards. Nothing is computed before, so a job that
 nobody watches only stores the numbers of each finished task. A stage has the same name in Spark's UI, in errors and on
@@ -7,8 +7,9 @@ the terminal.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import one_line_name
 
@@ -52,20 +53,23 @@ class StageProgress:
         return self.done == self.tasks
 
 
-class JobProgress(Protocol):
-    """The progress of a job."""
+class JobProgress(ABC):
+    """The progress of a job. The defaults are those of an unbounded job, whose history has the finished epochs."""
 
     def stages(self) -> Sequence[StageProgress]:
-        """All stages, in their order."""
+        """All stages of a bounded job, in their order."""
+        return ()
 
     def finished_tasks(self) -> Mapping[int, TaskMetrics]:
-        """The counts of finished tasks, by task number, without metrics of functions."""
+        """The counts of the finished tasks of a bounded job, by task number, without metrics of functions."""
+        return {}
 
+    @abstractmethod
     def running_tasks(self) -> Mapping[int, TaskMetrics]:
         """The counts of running tasks so far, by task number. Tasks that have not reported yet are missing."""
 
 
-class CountedProgress:
+class CountedProgress(JobProgress):
     """The progress of a job whose runner calls `started` and `finished` for each task."""
 
     def __init__(self, job: JobProgram) -> None:

@@ -26,6 +26,7 @@ from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.source_positions import POSITIONS, Offset, SourcePositions
 from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies, local_files
+from opchain.runtime.job.progress import JobProgress
 from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
 from opchain.runtime.local.job import warn_of_many_tasks
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.epochs.epoch_task import EpochTask
     from opchain.runtime.job.epochs import Epochs
-    from opchain.runtime.job.progress import StageProgress
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
@@ -56,19 +56,11 @@ _LOOK_EVERY_S = 0.01
 """How often the sources are asked for new input, in seconds. Spark: `spark.sql.streaming.pollingDelay`."""
 
 
-class EpochCounts:
-    """The `JobProgress` of an unbounded job: the counts of the tasks of the current epoch."""
+class EpochCounts(JobProgress):
+    """The counts of the tasks of the current epoch."""
 
     def __init__(self) -> None:
         self.tasks: dict[int, Callable[[], TaskMetrics]] = {}
-
-    def stages(self) -> list[StageProgress]:
-        """No stages: an unbounded job counts epochs."""
-        return []
-
-    def finished_tasks(self) -> dict[int, TaskMetrics]:
-        """No tasks: the history of epochs has them."""
-        return {}
 
     def running_tasks(self) -> dict[int, TaskMetrics]:
         """See JobProgress."""

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.job.progress import StageProgress, stage_name
+from opchain.runtime.job.progress import JobProgress, StageProgress, stage_name
 from opchain.runtime.measurements.hot_keys import HotKeys
 from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
@@ -60,24 +60,13 @@ class CountsAddress:
     checkpoint_id: int = 0
 
 
-class LiveCounts:
-    """Receives the latest counts of each running task, on the driver.
-
-    It is also the `JobProgress` of an unbounded job, for the tasks of the current epoch.
-    """
+class LiveCounts(JobProgress):
+    """Receives the latest counts of each running task, on the driver."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[int, TaskMetrics] = {}
         self._checkpoint_id = 0
-
-    def stages(self) -> list[StageProgress]:
-        """No stages: an unbounded job counts epochs."""
-        return []
-
-    def finished_tasks(self) -> dict[int, TaskMetrics]:
-        """No tasks: the history of epochs has them."""
-        return {}
 
     def running_tasks(self) -> dict[int, TaskMetrics]:
         """See JobProgress."""
@@ -248,7 +237,7 @@ class LatestByTask:
         return value1
 
 
-class SparkProgress:
+class SparkProgress(JobProgress):
     """The progress of one job.
 
     Args:
