@@ -450,6 +450,37 @@ def one_line_name(text: str, longest: int = 80) -> str:
     return line if len(line) <= longest else line[: longest - 3] + "..."
 
 
+def require_instance(value: object, kind: type, where: str, wanted: str) -> None:
+    """Checks the class of an argument.
+
+    Args:
+        value: The argument.
+        kind: The class.
+        where: The function that was called, for the message.
+        wanted: What the function takes, for the message: "a Duration".
+
+    Raises:
+        TypeError: The argument is not of this class.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{where} got {value!r}; it takes {wanted}")
+
+
+def require_at_least(least: int, value: object, where: str) -> None:
+    """Checks a number.
+
+    Args:
+        least: The least number that is allowed.
+        value: The argument.
+        where: The function that was called, for the message.
+
+    Raises:
+        ValueError: The argument is less, or not an int.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{where} got {value!r}; it takes a number of at least {least}")
+
+
 class MissingLibraryError(StreamError, ImportError):
     """A library is not installed on this machine (the driver's, or an executor's).
 

@@ -30,7 +30,7 @@ from opchain.runtime.connectors.staged_files import (
     StagedFile,
     staging_folder,
 )
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import UnsupportedFeatureError, require_at_least, require_instance
 from opchain.runtime.files.file_systems import dataset_of, file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import SinkFunction
@@ -97,8 +97,7 @@ class FileSink(Sink[T]):
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder[T]) -> FileSink.RowFormatBuilder:
         """Builds a sink that writes record by record."""
-        if not isinstance(encoder, Encoder):
-            raise TypeError(f"for_row_format got {encoder!r}; it takes an Encoder")
+        require_instance(encoder, Encoder, "for_row_format", "an Encoder")
         return FileSink.RowFormatBuilder(base_path, encoder)
 
     @staticmethod
@@ -106,8 +105,8 @@ class FileSink(Sink[T]):
         base_path: str, writer_factory: BulkWriterFactory[T]
     ) -> FileSink.BulkFormatBuilder:
         """Builds a sink of a format that needs a footer, such as Parquet."""
-        if not isinstance(writer_factory, BulkWriterFactory):
-            raise TypeError(f"for_bulk_format got {writer_factory!r}; it takes a BulkWriterFactory")
+        wanted = "a BulkWriterFactory"
+        require_instance(writer_factory, BulkWriterFactory, "for_bulk_format", wanted)
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
 
     def for_type(self, record_type: TypeInformation[Any]) -> FileSink[T]:
@@ -145,10 +144,7 @@ class FileSink(Sink[T]):
 
         def with_bucket_check_interval(self, interval: int) -> Any:
             """Has no effect, and logs a warning: no clock rolls files (see RollingPolicy)."""
-            if not isinstance(interval, int) or interval < 1:
-                raise ValueError(
-                    f"with_bucket_check_interval got {interval!r}; it must be at least 1"
-                )
+            require_at_least(1, interval, "with_bucket_check_interval")
             _LOG.warning(
                 "FileSink.with_bucket_check_interval(%d) has no effect: files are rolled when records arrive and when "
                 "an epoch ends, not by a clock",
@@ -158,7 +154,8 @@ class FileSink(Sink[T]):
 
         def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Any:
             """Chooses the folders; one per hour by default."""
-            _checked(bucket_assigner, BucketAssigner, "with_bucket_assigner")
+            wanted = "a BucketAssigner"
+            require_instance(bucket_assigner, BucketAssigner, "with_bucket_assigner", wanted)
             try:
                 inspect.signature(bucket_assigner.get_bucket_id).bind("element", 0, 0)
             except TypeError as error:
@@ -171,12 +168,19 @@ class FileSink(Sink[T]):
 
         def with_output_file_config(self, output_file_config: OutputFileConfig) -> Any:
             """Names the files; `part-<random id>-<number>` by default."""
-            self._naming = _checked(output_file_config, OutputFileConfig, "with_output_file_config")
+            wanted = "an OutputFileConfig"
+            require_instance(
+                output_file_config, OutputFileConfig, "with_output_file_config", wanted
+            )
+            self._naming = output_file_config
             return self
 
         def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Any:
             """Decides when a file is complete."""
-            self._rolling = _checked(rolling_policy, RollingPolicy, "with_rolling_policy")
+            require_instance(
+                rolling_policy, RollingPolicy, "with_rolling_policy", "a RollingPolicy"
+            )
+            self._rolling = rolling_policy
             return self
 
         def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
@@ -185,8 +189,9 @@ class FileSink(Sink[T]):
             The driver merges them into `compacted-part-...` before they become visible. Flink merges in a separate
             operator, which may wait for several checkpoints.
             """
-            _checked(strategy, FileCompactStrategy, "enable_compact")
-            _checked(compactor, FileCompactor, "enable_compact")
+            wanted = "a FileCompactStrategy and a FileCompactor"
+            require_instance(strategy, FileCompactStrategy, "enable_compact", wanted)
+            require_instance(compactor, FileCompactor, "enable_compact", wanted)
             self._compaction = Compaction(
                 compactor.delimiter, strategy.size_threshold, strategy.num_compact_threads
             )
@@ -202,7 +207,8 @@ class FileSink(Sink[T]):
 
             In Flink, tables with `sink.partition-commit.policy.kind` = `success-file` write it.
             """
-            self._success_file = _checked(name, str, "with_success_file")
+            require_instance(name, str, "with_success_file", "a str")
+            self._success_file = name
             return self
 
         def build(self) -> FileSink[Any]:
@@ -421,12 +427,6 @@ def _writer_id(subtask: int) -> str:
     return str(uuid.UUID(f"{subtask:04x}{uuid.uuid4().hex[4:]}"))
 
 
-def _checked(value: Any, kind: type, call: str) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"{call} got {value!r}; it takes a {kind.__name__}")
-    return value
-
-
 class FileCompactStrategy:
     """Which files are merged. Flink: FileCompactStrategy.
 
@@ -461,7 +461,8 @@ class FileCompactStrategy:
             self, num_checkpoints_before_compaction: int
         ) -> FileCompactStrategy.Builder:
             """Merges the files of each checkpoint. A number above 1 has no effect, and logs a warning."""
-            count = _at_least_1(num_checkpoints_before_compaction, "number of checkpoints")
+            count = num_checkpoints_before_compaction
+            require_at_least(1, count, "enable_compaction_on_checkpoint")
             if count > 1:
                 _LOG.warning(
                     "FileCompactStrategy.enable_compaction_on_checkpoint(%d) merges the files of each checkpoint, not "
@@ -474,12 +475,14 @@ class FileCompactStrategy:
 
         def set_size_threshold(self, size_threshold: int) -> FileCompactStrategy.Builder:
             """Sets the size in bytes at which a merged file is complete."""
-            self._size_threshold = _at_least_1(size_threshold, "size threshold")
+            require_at_least(1, size_threshold, "set_size_threshold")
+            self._size_threshold = size_threshold
             return self
 
         def set_num_compact_threads(self, num_compact_threads: int) -> FileCompactStrategy.Builder:
             """Sets the number of files that the driver merges at the same time; 1 by default."""
-            self._threads = _at_least_1(num_compact_threads, "number of compact threads")
+            require_at_least(1, num_compact_threads, "set_num_compact_threads")
+            self._threads = num_compact_threads
             return self
 
         def build(self) -> FileCompactStrategy:
@@ -505,7 +508,9 @@ class FileCompactor:
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
         """Concatenates files, with a delimiter between them if given."""
-        return FileCompactor(_checked(file_delimiter or b"", bytes, "concat_file_compactor"))
+        delimiter = file_delimiter or b""
+        require_instance(delimiter, bytes, "concat_file_compactor", "bytes")
+        return FileCompactor(delimiter)
 
     @staticmethod
     def identical_file_compactor() -> FileCompactor:
@@ -518,12 +523,6 @@ class FileCompactor:
             "FileCompactor.identical_file_compactor() is not supported: it copies one file and merges nothing; use "
             "concat_file_compactor(), or leave out enable_compact()"
         )
-
-
-def _at_least_1(value: Any, what: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"the {what} of a FileCompactStrategy is {value!r}; it must be at least 1")
-    return value
 
 
 class StreamingFileSink(SinkFunction):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.connectors.watched_files import FileAdmission, WatchedFileSource
-from opchain.runtime.errors import add_note
+from opchain.runtime.errors import add_note, require_instance
 from opchain.runtime.files.file_range import FileRange, assign_whole_files, divide_files, list_files
 from opchain.runtime.files.file_systems import FileStatus, dataset_of, qualified_path
 from opchain.runtime.files.line_blocks import line_blocks
@@ -81,11 +81,8 @@ class FileSource(Source[T]):
         stream_format: StreamFormat[T], *paths: str | os.PathLike[str]
     ) -> FileSourceBuilder[T]:
         """Builds a source of a format that is read record by record."""
-        if not isinstance(stream_format, StreamFormat):
-            raise TypeError(
-                f"for_record_stream_format got {stream_format!r}; it takes a StreamFormat such as "
-                "StreamFormat.text_line_format()"
-            )
+        wanted = "a StreamFormat such as StreamFormat.text_line_format()"
+        require_instance(stream_format, StreamFormat, "for_record_stream_format", wanted)
         return FileSourceBuilder(stream_format, paths)
 
     @staticmethod
@@ -93,11 +90,8 @@ class FileSource(Source[T]):
         bulk_format: BulkFormat[T], *paths: str | os.PathLike[str]
     ) -> FileSourceBuilder[T]:
         """Builds a source of a format that is read in batches."""
-        if not isinstance(bulk_format, BulkFormat):
-            raise TypeError(
-                f"for_bulk_file_format got {bulk_format!r}; it takes a BulkFormat such as "
-                "ParquetColumnarRowInputFormat(row_type)"
-            )
+        wanted = "a BulkFormat such as ParquetColumnarRowInputFormat(row_type)"
+        require_instance(bulk_format, BulkFormat, "for_bulk_file_format", wanted)
         return FileSourceBuilder(bulk_format, paths)
 
     def files(self) -> list[FileStatus]:
@@ -237,8 +231,7 @@ class FileSourceBuilder(Generic[T]):
         Raises:
             TypeError: It is not a Duration.
         """
-        if not isinstance(discovery_interval, Duration):
-            raise TypeError(f"monitor_continuously got {discovery_interval!r}; it takes a Duration")
+        require_instance(discovery_interval, Duration, "monitor_continuously", "a Duration")
         self._is_watched = True
         self._discovery_ms = discovery_interval.to_millis()
         return self
@@ -273,26 +266,21 @@ class FileSourceBuilder(Generic[T]):
             TypeError: The time is not a Duration.
             ValueError: It is less than a millisecond.
         """
-        if not isinstance(time, Duration):
-            raise TypeError(f"set_max_time_per_epoch got {time!r}; it takes a Duration")
+        require_instance(time, Duration, "set_max_time_per_epoch", "a Duration")
         self._admission = self._admission._replace(time_ms=_positive("time", time.to_millis()))
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[T]:
         """Decides whether files are divided; by default the format decides."""
-        if not isinstance(file_enumerator, FileEnumeratorProvider):
-            raise TypeError(
-                f"set_file_enumerator got {file_enumerator!r}; it takes a FileEnumeratorProvider"
-            )
+        kind = FileEnumeratorProvider
+        require_instance(file_enumerator, kind, "set_file_enumerator", "a FileEnumeratorProvider")
         self._cuts_files = file_enumerator.cuts_files
         return self
 
     def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[T]:
         """Has no effect, and logs a warning: each subtask reads a contiguous part."""
-        if not isinstance(split_assigner, FileSplitAssignerProvider):
-            raise TypeError(
-                f"set_split_assigner got {split_assigner!r}; it takes a FileSplitAssignerProvider"
-            )
+        kind = FileSplitAssignerProvider
+        require_instance(split_assigner, kind, "set_split_assigner", "a FileSplitAssignerProvider")
         _LOG.warning(
             "FileSource.set_split_assigner has no effect: each subtask reads a contiguous part of the files"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opchain.runtime.errors import require_instance
 from opchain.runtime.functions.source import Source, SourceReaderContext
 from opchain.runtime.records.elements import RecordBatch
 
@@ -132,10 +133,7 @@ class HybridSourceBuilder:
         Raises:
             TypeError: The argument is not a source.
         """
-        if not isinstance(source, Source):
-            raise TypeError(
-                f"a HybridSource got {source!r}; it takes sources, such as a FileSource"
-            )
+        require_instance(source, Source, "a HybridSource", "sources, such as a FileSource")
         self._sources.append(source)
         return self
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import UnsupportedFeatureError, require_instance
 from opchain.runtime.files.line_blocks import LineBlock, is_compressed, line_blocks
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords, checked_policy
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
@@ -376,8 +376,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
             TypeError: The argument is not a CsvSchema.
             ValueError: The schema has no columns.
         """
-        if not isinstance(schema, CsvSchema):
-            raise TypeError(f"CsvReaderFormat.for_schema got {schema!r}; it takes a CsvSchema")
+        require_instance(schema, CsvSchema, "CsvReaderFormat.for_schema", "a CsvSchema")
         if not schema.columns:
             raise ValueError("CsvReaderFormat.for_schema got a schema without columns; add some")
         check_columns(schema)

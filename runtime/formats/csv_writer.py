@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from opchain.runtime.errors import require_instance
 from opchain.runtime.formats.csv_reader import check_columns, csv_decoder, field_writer, quoting
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.row_values import type_of_rows
@@ -34,8 +35,7 @@ class CsvBulkWriters:
         Raises:
             TypeError: The argument is not a CsvSchema.
         """
-        if not isinstance(schema, CsvSchema):
-            raise TypeError(f"CsvBulkWriters.for_schema got {schema!r}; it takes a CsvSchema")
+        require_instance(schema, CsvSchema, "CsvBulkWriters.for_schema", "a CsvSchema")
         check_columns(schema)
         return CsvBulkWriterFactory(schema)
 

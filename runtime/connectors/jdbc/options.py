@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from opchain.runtime.connectors.jdbc.mysql import is_mysql, mysql_parameters
-from opchain.runtime.errors import UnsupportedFeatureError, short_repr
+from opchain.runtime.errors import UnsupportedFeatureError, require_at_least, short_repr
 from opchain.runtime.redaction import redacted_url
 
 if TYPE_CHECKING:
@@ -230,32 +230,27 @@ class JdbcExecutionOptions:
 
         def with_batch_size(self, size: int) -> Self:
             """Sets the number of records per batch; at least 1."""
-            self._options = replace(self._options, batch_size=_number(size, 1, "with_batch_size"))
+            require_at_least(1, size, "with_batch_size")
+            self._options = replace(self._options, batch_size=size)
             return self
 
         def with_batch_interval_ms(self, interval_ms: int) -> Self:
             """Has no effect and logs a warning: rows become visible when the checkpoint or the job is complete."""
-            interval = _number(interval_ms, 0, "with_batch_interval_ms")
+            require_at_least(0, interval_ms, "with_batch_interval_ms")
             _LOG.warning(
                 "JdbcExecutionOptions.with_batch_interval_ms(%d) has no effect: rows become visible when the "
                 "checkpoint or the job is complete",
-                interval,
+                interval_ms,
             )
-            self._options = replace(self._options, batch_interval_ms=interval)
+            self._options = replace(self._options, batch_interval_ms=interval_ms)
             return self
 
         def with_max_retries(self, max_retries: int) -> Self:
             """Sets the maximum number of retries after a lost connection. 0 disables retries."""
-            retries = _number(max_retries, 0, "with_max_retries")
-            self._options = replace(self._options, max_retries=retries)
+            require_at_least(0, max_retries, "with_max_retries")
+            self._options = replace(self._options, max_retries=max_retries)
             return self
 
         def build(self) -> JdbcExecutionOptions:
             """Returns the options."""
             return self._options
-
-
-def _number(value: int, least: int, call: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{call} got {value!r}; it takes a number of at least {least}")
-    return value

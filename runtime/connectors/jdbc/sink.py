@@ -31,7 +31,7 @@ from opchain.runtime.connectors.jdbc.staging import (
     psycopg,
 )
 from opchain.runtime.connectors.jdbc.statement import Statement, parse_statement
-from opchain.runtime.errors import SinkError
+from opchain.runtime.errors import SinkError, require_instance
 from opchain.runtime.functions.sink import Committer, Sink, SinkOrigin, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.types.record_types import RowTypeInfo
@@ -72,11 +72,14 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
             TypeError: An argument is of another kind.
             ValueError: The statement has another number of parameters.
         """
-        _check(sql, str, "a statement as text")
-        _check(type_info, RowTypeInfo, "a type of Types.ROW or Types.ROW_NAMED")
-        _check(jdbc_connection_options, JdbcConnectionOptions, "JdbcConnectionOptions")
         execution = jdbc_execution_options or JdbcExecutionOptions.defaults()
-        _check(execution, JdbcExecutionOptions, "JdbcExecutionOptions")
+        for value, kind, wanted in (
+            (sql, str, "a statement as text there"),
+            (type_info, RowTypeInfo, "a type of Types.ROW or Types.ROW_NAMED there"),
+            (jdbc_connection_options, JdbcConnectionOptions, "JdbcConnectionOptions there"),
+            (execution, JdbcExecutionOptions, "JdbcExecutionOptions there"),
+        ):
+            require_instance(value, kind, "JdbcSink.sink", wanted)
         for_mysql = is_mysql(jdbc_connection_options.url)
         statement = parse_statement(sql, is_mysql=for_mysql)
         fields = len(type_info.field_types)
@@ -138,11 +141,6 @@ class _PostgresSink(Sink[Any]):
     def create_committer(self) -> Committer:
         """The committer, which runs the statement."""
         return JdbcCommitter(parse_statement(self.sql), self.connection, self.execution)
-
-
-def _check(value: Any, kind: type, wanted: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"JdbcSink.sink got {value!r}; it takes {wanted} there")
 
 
 _ROWS = """\

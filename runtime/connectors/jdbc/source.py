@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.jdbc.staging import connect, psycopg
-from opchain.runtime.errors import StreamError, short_repr
+from opchain.runtime.errors import StreamError, require_instance, short_repr
 from opchain.runtime.functions.source import Source
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.row import Row
@@ -233,10 +233,8 @@ class JdbcSourceBuilder:
 
     def set_type_info(self, type_info: RowTypeInfo) -> JdbcSourceBuilder:
         """Sets the type of the rows; by default rows have the column names of the query."""
-        if not isinstance(type_info, RowTypeInfo):
-            raise TypeError(
-                f"JdbcSourceBuilder.set_type_info got {type_info!r}; it takes a type of rows"
-            )
+        where = "JdbcSourceBuilder.set_type_info"
+        require_instance(type_info, RowTypeInfo, where, "a type of rows")
         self._type = type_info
         return self
 

@@ -9,6 +9,7 @@ from opchain.runtime.connectors.kafka.enumerator import Subscription
 from opchain.runtime.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition
 from opchain.runtime.connectors.kafka.record import Deserializer, KafkaRecordDeserializationSchema
 from opchain.runtime.connectors.kafka.source import Admission, KafkaSource
+from opchain.runtime.errors import require_at_least, require_instance
 from opchain.runtime.files.malformed import checked_policy
 from opchain.runtime.time import Duration
 from opchain.runtime.types.serialization import DeserializationSchema
@@ -81,7 +82,8 @@ class KafkaSourceBuilder(Generic[T]):
 
     def set_topic_pattern(self, topic_pattern: str) -> KafkaSourceBuilder[T]:
         """Reads all topics whose full name matches a regular expression (Python's), including topics created later."""
-        _check(topic_pattern, str, "set_topic_pattern", "a regular expression")
+        where = "KafkaSourceBuilder.set_topic_pattern"
+        require_instance(topic_pattern, str, where, "a regular expression")
         return self._subscribe(Subscription(pattern=topic_pattern))
 
     def set_partitions(self, partitions: Collection[KafkaTopicPartition]) -> KafkaSourceBuilder[T]:
@@ -96,7 +98,7 @@ class KafkaSourceBuilder(Generic[T]):
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
         """Sets the first offsets for a job that starts without a checkpoint. Default: the earliest offsets."""
-        _check_initializer(starting_offsets_initializer, "set_starting_offsets")
+        _require_initializer(starting_offsets_initializer, "set_starting_offsets")
         self._starting = starting_offsets_initializer
         return self
 
@@ -104,7 +106,7 @@ class KafkaSourceBuilder(Generic[T]):
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
         """Stops at these offsets. The source still counts as unbounded."""
-        _check_initializer(stopping_offsets_initializer, "set_unbounded")
+        _require_initializer(stopping_offsets_initializer, "set_unbounded")
         self._stopping, self._is_bounded = stopping_offsets_initializer, False
         return self
 
@@ -112,7 +114,7 @@ class KafkaSourceBuilder(Generic[T]):
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
         """Stops at these offsets, as a bounded source. The offsets are resolved when the job starts."""
-        _check_initializer(stopping_offsets_initializer, "set_bounded")
+        _require_initializer(stopping_offsets_initializer, "set_bounded")
         self._stopping, self._is_bounded = stopping_offsets_initializer, True
         return self
 
@@ -120,12 +122,9 @@ class KafkaSourceBuilder(Generic[T]):
         self, deserialization_schema: DeserializationSchema[V]
     ) -> KafkaSourceBuilder[V]:
         """Converts the values of messages to records."""
-        _check(
-            deserialization_schema,
-            DeserializationSchema,
-            "set_value_only_deserializer",
-            "a DeserializationSchema such as SimpleStringSchema()",
-        )
+        where = "KafkaSourceBuilder.set_value_only_deserializer"
+        wanted = "a DeserializationSchema such as SimpleStringSchema()"
+        require_instance(deserialization_schema, DeserializationSchema, where, wanted)
         return self._of(deserialization_schema)
 
     def set_deserializer(
@@ -135,12 +134,8 @@ class KafkaSourceBuilder(Generic[T]):
 
         In Flink, only the Java API has this method.
         """
-        _check(
-            record_deserializer,
-            KafkaRecordDeserializationSchema,
-            "set_deserializer",
-            "a KafkaRecordDeserializationSchema",
-        )
+        kind, where = KafkaRecordDeserializationSchema, "KafkaSourceBuilder.set_deserializer"
+        require_instance(record_deserializer, kind, where, "a KafkaRecordDeserializationSchema")
         return self._of(record_deserializer)
 
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder[T]:
@@ -149,7 +144,7 @@ class KafkaSourceBuilder(Generic[T]):
 
     def set_property(self, key: str, value: str) -> KafkaSourceBuilder[T]:
         """Sets a property of the Kafka consumer. Names of the Java client and of librdkafka are accepted."""
-        _check(key, str, "set_property", "the name of a property")
+        require_instance(key, str, "KafkaSourceBuilder.set_property", "the name of a property")
         self._properties[key] = value
         return self
 
@@ -172,21 +167,21 @@ class KafkaSourceBuilder(Generic[T]):
 
     def set_max_records_per_epoch(self, records: int) -> KafkaSourceBuilder[T]:
         """Sets the maximum number of records per epoch of an unbounded job; 1,000,000 by default. Not in Flink."""
-        _check_positive(records, "set_max_records_per_epoch")
+        require_at_least(1, records, "KafkaSourceBuilder.set_max_records_per_epoch")
         self._admission = self._admission._replace(records=records)
         return self
 
     def set_max_bytes_per_epoch(self, size_bytes: int) -> KafkaSourceBuilder[T]:
         """Sets the approximate maximum of bytes per epoch, estimated from the next messages. Not in Flink."""
-        _check_positive(size_bytes, "set_max_bytes_per_epoch")
+        require_at_least(1, size_bytes, "KafkaSourceBuilder.set_max_bytes_per_epoch")
         self._admission = self._admission._replace(size_bytes=size_bytes)
         return self
 
     def set_max_time_per_epoch(self, time: Duration) -> KafkaSourceBuilder[T]:
         """Sets the approximate maximum time per epoch, estimated from earlier epochs. Not in Flink."""
-        _check(time, Duration, "set_max_time_per_epoch", "a Duration")
+        require_instance(time, Duration, "KafkaSourceBuilder.set_max_time_per_epoch", "a Duration")
         time_ms = time.to_millis()
-        _check_positive(time_ms, "set_max_time_per_epoch")
+        require_at_least(1, time_ms, "KafkaSourceBuilder.set_max_time_per_epoch")
         self._admission = self._admission._replace(time_ms=time_ms)
         return self
 
@@ -207,15 +202,6 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
 
-def _check(value: Any, kind: type, method: str, wanted: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"KafkaSourceBuilder.{method} got {value!r}; it takes {wanted}")
-
-
-def _check_initializer(value: Any, method: str) -> None:
-    _check(value, KafkaOffsetsInitializer, method, "a KafkaOffsetsInitializer")
-
-
-def _check_positive(value: Any, method: str) -> None:
-    if not isinstance(value, int) or value < 1:
-        raise ValueError(f"KafkaSourceBuilder.{method} got {value!r}; it takes at least 1")
+def _require_initializer(value: object, method: str) -> None:
+    wanted = "a KafkaOffsetsInitializer"
+    require_instance(value, KafkaOffsetsInitializer, f"KafkaSourceBuilder.{method}", wanted)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from opchain.runtime.errors import require_instance
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -66,7 +68,7 @@ class KafkaOffsetsInitializer:
         Args:
             offset_reset_strategy: The offset for partitions without a committed offset. NONE fails the job.
         """
-        _check_reset(offset_reset_strategy, "committed_offsets")
+        _require_strategy(offset_reset_strategy, "committed_offsets")
         return KafkaOffsetsInitializer(Offsets.COMMITTED, offset_reset_strategy)
 
     @staticmethod
@@ -110,12 +112,10 @@ class KafkaOffsetsInitializer:
                     f"KafkaOffsetsInitializer.offsets got {partition!r}: {offset!r}; it takes a number for "
                     "each KafkaTopicPartition"
                 )
-        _check_reset(offset_reset_strategy, "offsets")
+        _require_strategy(offset_reset_strategy, "offsets")
         return KafkaOffsetsInitializer(Offsets.GIVEN, offset_reset_strategy, given=offsets)
 
 
-def _check_reset(value: object, method: str) -> None:
-    if not isinstance(value, KafkaOffsetResetStrategy):
-        raise TypeError(
-            f"KafkaOffsetsInitializer.{method} got {value!r}; it takes a KafkaOffsetResetStrategy"
-        )
+def _require_strategy(value: object, method: str) -> None:
+    wanted = "a KafkaOffsetResetStrategy"
+    require_instance(value, KafkaOffsetResetStrategy, f"KafkaOffsetsInitializer.{method}", wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opchain.runtime.errors import require_instance
 from opchain.runtime.types.serialization import SerializationSchema, SimpleStringSchema
 
 if TYPE_CHECKING:
@@ -177,6 +178,10 @@ def _serialized(schema: SerializationSchema[Any], records: Sequence[Any]) -> lis
     return list(map(schema.serialize, records))
 
 
+_BUILDER = "KafkaRecordSerializationSchemaBuilder"
+_A_SCHEMA = "a SerializationSchema such as SimpleStringSchema()"
+
+
 class KafkaRecordSerializationSchemaBuilder:
     """Builds a KafkaRecordSerializationSchema. Required are a topic and the schema of values."""
 
@@ -204,7 +209,7 @@ class KafkaRecordSerializationSchemaBuilder:
 
     def set_topic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder:
         """Sets one topic for all records."""
-        _check(isinstance(topic, str), topic, "set_topic", "the name of a topic")
+        require_instance(topic, str, f"{_BUILDER}.set_topic", "the name of a topic")
         self._topic = topic
         return self
 
@@ -213,7 +218,7 @@ class KafkaRecordSerializationSchemaBuilder:
     ) -> KafkaRecordSerializationSchemaBuilder:
         """Chooses the topic of each record with a function of the record, or a KafkaTopicSelector."""
         if not isinstance(topic_selector, KafkaTopicSelector):
-            _check(callable(topic_selector), topic_selector, "set_topic_selector", "a function")
+            _require_function(topic_selector, "set_topic_selector")
             topic_selector = _FunctionSelector(topic_selector)
         self._topic = topic_selector
         return self
@@ -222,14 +227,18 @@ class KafkaRecordSerializationSchemaBuilder:
         self, key_serialization_schema: SerializationSchema[Any]
     ) -> KafkaRecordSerializationSchemaBuilder:
         """Sets the schema of keys. By default, messages have no keys."""
-        self._key = _schema(key_serialization_schema, "set_key_serialization_schema")
+        where = f"{_BUILDER}.set_key_serialization_schema"
+        require_instance(key_serialization_schema, SerializationSchema, where, _A_SCHEMA)
+        self._key = key_serialization_schema
         return self
 
     def set_value_serialization_schema(
         self, value_serialization_schema: SerializationSchema[Any]
     ) -> KafkaRecordSerializationSchemaBuilder:
         """Sets the schema of values."""
-        self._value = _schema(value_serialization_schema, "set_value_serialization_schema")
+        where = f"{_BUILDER}.set_value_serialization_schema"
+        require_instance(value_serialization_schema, SerializationSchema, where, _A_SCHEMA)
+        self._value = value_serialization_schema
         return self
 
     def set_header_provider(
@@ -239,7 +248,7 @@ class KafkaRecordSerializationSchemaBuilder:
 
         In Flink, only the Java API has it.
         """
-        _check(callable(header_provider), header_provider, "set_header_provider", "a function")
+        _require_function(header_provider, "set_header_provider")
         self._headers = header_provider
         return self
 
@@ -250,8 +259,8 @@ class KafkaRecordSerializationSchemaBuilder:
 
         By default, it is the event time of the record.
         """
-        is_right = timestamp_provider is None or callable(timestamp_provider)
-        _check(is_right, timestamp_provider, "set_timestamp_provider", "a function")
+        if timestamp_provider is not None:
+            _require_function(timestamp_provider, "set_timestamp_provider")
         self._timestamp = timestamp_provider
         return self
 
@@ -266,7 +275,7 @@ class KafkaRecordSerializationSchemaBuilder:
             partitioner: A KafkaPartitioner, or a function of (record, key, value, topic, partitions).
         """
         if not isinstance(partitioner, KafkaPartitioner):
-            _check(callable(partitioner), partitioner, "set_partitioner", "a function")
+            _require_function(partitioner, "set_partitioner")
             partitioner = _FunctionPartitioner(partitioner)
         self._partitioner = partitioner
         return self
@@ -281,19 +290,6 @@ class _FunctionSelector(KafkaTopicSelector):
         return self._function(data)
 
 
-def _schema(value: Any, method: str) -> SerializationSchema[Any]:
-    _check(
-        isinstance(value, SerializationSchema),
-        value,
-        method,
-        "a SerializationSchema such as SimpleStringSchema()",
-    )
-    schema: SerializationSchema[Any] = value
-    return schema
-
-
-def _check(is_right: bool, value: Any, method: str, wanted: str) -> None:
-    if not is_right:
-        raise TypeError(
-            f"KafkaRecordSerializationSchemaBuilder.{method} got {value!r}; it takes {wanted}"
-        )
+def _require_function(value: object, method: str) -> None:
+    if not callable(value):
+        raise TypeError(f"{_BUILDER}.{method} got {value!r}; it takes a function")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.kafka.client import SERVERS, kafka_datasets
 from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
+from opchain.runtime.errors import require_instance
 from opchain.runtime.functions.sink import Committer, DeliveryGuarantee, Sink, SinkWriter, origin_of
 
 if TYPE_CHECKING:
@@ -137,10 +138,8 @@ class KafkaSinkBuilder:
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
         """Sets the delivery guarantee; NONE by default."""
-        if not isinstance(delivery_guarantee, DeliveryGuarantee):
-            raise TypeError(
-                f"KafkaSinkBuilder.set_delivery_guarantee got {delivery_guarantee!r}; it takes a DeliveryGuarantee"
-            )
+        where = "KafkaSinkBuilder.set_delivery_guarantee"
+        require_instance(delivery_guarantee, DeliveryGuarantee, where, "a DeliveryGuarantee")
         self._guarantee = delivery_guarantee
         return self
 
@@ -160,18 +159,14 @@ class KafkaSinkBuilder:
         self, record_serializer: KafkaRecordSerializationSchema
     ) -> KafkaSinkBuilder:
         """Sets the schema that converts records to messages."""
-        if not isinstance(record_serializer, KafkaRecordSerializationSchema):
-            raise TypeError(
-                f"KafkaSinkBuilder.set_record_serializer got {record_serializer!r}; it takes a "
-                "KafkaRecordSerializationSchema"
-            )
+        kind, where = KafkaRecordSerializationSchema, "KafkaSinkBuilder.set_record_serializer"
+        require_instance(record_serializer, kind, where, "a KafkaRecordSerializationSchema")
         self._serializer = record_serializer
         return self
 
     def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
         """Sets a property of the Kafka producer. Names of the Java client and of librdkafka are accepted."""
-        if not isinstance(key, str):
-            raise TypeError(f"KafkaSinkBuilder.set_property got {key!r}; it takes a name")
+        require_instance(key, str, "KafkaSinkBuilder.set_property", "a name")
         self._properties[key] = value
         return self
 

@@ -543,7 +543,10 @@ def test_a_java_truststore_is_refused_and_the_error_says_what_to_do(kafka: Kafka
         (lambda: KafkaSource.builder().set_topics(), "it takes names of topics"),
         (lambda: KafkaSource.builder().set_partitions({("a", 1)}), "a set of KafkaTopicPartition"),  # type: ignore[arg-type]
         (lambda: KafkaSource.builder().set_starting_offsets("x"), "takes a KafkaOffsetsIniti"),  # type: ignore[arg-type]
-        (lambda: KafkaSource.builder().set_max_records_per_epoch(0), "it takes at least 1"),
+        (
+            lambda: KafkaSource.builder().set_max_records_per_epoch(0),
+            "it takes a number of at least 1",
+        ),
         (lambda: KafkaOffsetsInitializer.timestamp(-1), "milliseconds since 1970"),
     ],
 )
