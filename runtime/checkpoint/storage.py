@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+from opchain.runtime.files.file_systems import sync_local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -210,7 +211,7 @@ class LocalStorage(CheckpointStorage):
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_directory(path.parent)
+        sync_local_folder(path.parent)
 
     def publish(self, name: str, data: bytes) -> None:
         """See CheckpointStorage."""
@@ -229,7 +230,7 @@ class LocalStorage(CheckpointStorage):
             ) from error
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_directory(path.parent)
+        sync_local_folder(path.parent)
 
     def read(self, name: str) -> bytes:
         """See CheckpointStorage."""
@@ -328,17 +329,6 @@ class LocalStorage(CheckpointStorage):
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _sync_directory(path: Path) -> None:
-    """Syncs the names in a directory to disk, if the system supports that."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 _RENAME_FAILS_IF_EXISTS = frozenset({"hdfs", "viewfs", "arrow_hdfs"})

@@ -129,17 +129,7 @@ def file_system_of(path: str) -> FileSystem:
     Raises:
         MissingLibraryError: The path is a URL, and fsspec or the library for this kind of URL is not installed.
     """
-    if SCHEME_END in path:
-        from opchain.runtime.files.file_systems import (  # noqa: PLC0415 - as needed
-            fsspec_file_system,
-        )
-
-        return fsspec_file_system(path)
-    from opchain.runtime.files.file_systems import (  # noqa: PLC0415 - likewise
-        LocalFileSystem,
-    )
-
-    return LocalFileSystem()
+    return fsspec_file_system(path) if SCHEME_END in path else LocalFileSystem()
 
 
 def joined(folder: str, *names: str) -> str:
@@ -231,17 +221,23 @@ class LocalFileSystem(FileSystem):
 
     def sync_folder(self, folder: str) -> None:
         """Syncs the folder."""
-        if hasattr(os, "O_DIRECTORY"):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        sync_local_folder(folder)
 
     def remove_empty_folder(self, path: str) -> None:
         """Removes the folder."""
         with suppress(OSError):  # the folder is not empty, or another job has removed it
             os.rmdir(path)  # noqa: PTH106
+
+
+def sync_local_folder(folder: str | os.PathLike[str]) -> None:
+    """Syncs the names in a local folder to disk, if the system supports that."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class _NamedFile(io.FileIO):

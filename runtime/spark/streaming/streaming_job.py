@@ -40,7 +40,12 @@ from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_progress import LiveCounts
 from opchain.runtime.spark.stage_rdds import SCHEDULER_POOL, StageRdds, job_group
 from opchain.runtime.spark.stage_tasks import ShippedJob
-from opchain.runtime.spark.streaming.clock_source import write_due
+from opchain.runtime.spark.streaming.clock_source import (
+    NAME,
+    TELLS_WHERE,
+    ClockSource,
+    write_due,
+)
 from opchain.runtime.spark.streaming.deliver import rows_column
 from opchain.runtime.spark.streaming.epoch_stages import EpochStages
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
@@ -84,12 +89,6 @@ def delivered_rows(
         target_epoch_ms: The time that an epoch should take, if it is set.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
-
-    from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415
-        NAME,
-        TELLS_WHERE,
-        ClockSource,
-    )
 
     described = folder / "sources"
     described.write_bytes(ship(positioned(sources, log, target_epoch_ms)))
