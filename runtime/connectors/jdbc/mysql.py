@@ -143,13 +143,8 @@ class MySqlSink(OutboxSink[Any]):
         Raises:
             SinkError: A record does not match the statement.
         """
-        count = self.statement.parameter_count
         for record in records:
-            if not isinstance(record, (Row, tuple, list)) or len(record) != count:
-                raise SinkError(
-                    f"{self!r} got the record {short_repr(record)}; its statement takes a Row, tuple or list of "
-                    f"{count} fields"
-                )
+            self.statement.require_fields(record, repr(self))
             try:
                 for value in record:
                     _check_value(value)

@@ -23,13 +23,13 @@ from opchain.runtime.connectors.jdbc.options import (
 from opchain.runtime.connectors.jdbc.retries import retried
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
-from opchain.runtime.types.row import Row
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.connectors.jdbc.statement import Statement
+    from opchain.runtime.types.row import Row
     from opchain.runtime.types.type_information import TypeInformation
 
 
@@ -359,13 +359,8 @@ class JdbcWriter(SinkWriter[Any]):
         Raises:
             SinkError: A record does not match the statement.
         """
-        count = self._statement.parameter_count
         for value in values:
-            if not isinstance(value, (Row, tuple, list)) or len(value) != count:
-                raise SinkError(
-                    f"{self._where} got the record {short_repr(value)}; its statement takes a Row, tuple or "
-                    f"list of {count} fields"
-                )
+            self._statement.require_fields(value, self._where)
             self._rows.append(value)
             if len(self._rows) >= self._execution.batch_size:
                 self._send()

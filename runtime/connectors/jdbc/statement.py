@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import SinkError, short_repr
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +62,18 @@ class Statement:
     def parameter_count(self) -> int:
         """The number of parameters."""
         return len(self.pieces) - 1
+
+    def require_fields(self, record: Any, where: str) -> None:
+        """Checks that a record has a field for each parameter. `where` is the sink, for errors.
+
+        Raises:
+            SinkError: It has another number of fields, or is not a record with fields.
+        """
+        count = self.parameter_count
+        if not isinstance(record, (Row, tuple, list)) or len(record) != count:
+            raise SinkError(
+                f"{where} got the record {short_repr(record)}; its statement takes a Row, tuple or list of {count} fields"
+            )
 
     def with_parameters(self, parameters: Sequence[str]) -> str:
         """The text with each `?` replaced."""
