@@ -5,7 +5,7 @@ epoch is one Spark job of the compiled stages. The micro-batch ends when the che
 sinks have committed.
 
 The input of the epochs is one streaming DataFrame of deliveries, (source, subtask, data). Executors turn its rows into
-buffers for the tasks of sources (deliver.py). If a micro-batch runs again, Spark's file streams skip files that no
+buffers for the tasks of sources (epoch_stages.py). If a micro-batch runs again, Spark's file streams skip files that no
 longer exist. So `require_input` looks for the files of unfinished micro-batches before the query starts.
 """
 
@@ -46,8 +46,7 @@ from opchain.runtime.spark.streaming.clock_source import (
     ClockSource,
     write_due,
 )
-from opchain.runtime.spark.streaming.deliver import rows_column
-from opchain.runtime.spark.streaming.epoch_stages import EpochStages
+from opchain.runtime.spark.streaming.epoch_stages import EpochStages, rows_column
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.spark.worker_path import (
     provide_files,

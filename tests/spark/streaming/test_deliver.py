@@ -8,7 +8,7 @@ import pytest
 from opchain.runtime.program.vertex_program import StageProgram
 from opchain.runtime.spark.exchange import from_frame
 from opchain.runtime.spark.remote_error import ErrorSeal
-from opchain.runtime.spark.streaming.deliver import Deliver
+from opchain.runtime.spark.streaming.epoch_stages import Deliver
 
 pa = pytest.importorskip("pyarrow")
 COLUMNS = {"source": ("integer", pa.int32()), "subtask": ("integer", pa.int32())}
