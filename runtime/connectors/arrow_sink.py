@@ -16,7 +16,7 @@ from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileCo
 from opchain.runtime.connectors.file_sink import FileSink
 from opchain.runtime.errors import InternalError
 from opchain.runtime.formats.parquet import ParquetWriter
-from opchain.runtime.functions.sink import Sink, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, Sink, SinkWriter
 from opchain.runtime.types.serialization import BulkWriterFactory
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 
-class ArrowWriter(SinkWriter[Any]):
+class ArrowWriter(BatchSinkWriter[Any]):
     """Sends each batch of records as an Arrow batch.
 
     Args:
@@ -40,10 +40,6 @@ class ArrowWriter(SinkWriter[Any]):
     def __init__(self, record_type: SparkType, where: str, send: Callable[[bytes], None]) -> None:
         self._encoder = RecordEncoder(record_type, where)
         self._send = send
-
-    def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
-        """Sends one record."""
-        self.write_batch([value], None)
 
     def write_batch(
         self,

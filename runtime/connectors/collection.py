@@ -11,7 +11,7 @@ import pickle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, Committer, Sink, SinkWriter
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction
 from opchain.runtime.records.columns import Columns
@@ -197,14 +197,11 @@ class CacheSink(Sink[T]):
         return _CacheCommitter(self._records)
 
 
-class _CacheWriter(SinkWriter[T]):
+class _CacheWriter(BatchSinkWriter[T]):
     def __init__(self, subtask: int) -> None:
         self._subtask = subtask
         self._has_timestamps = False
         self._batches: list[bytes] = []
-
-    def write(self, value: T, timestamp: int | None) -> None:
-        self.write_batch([value], [timestamp])
 
     def write_batch(self, values: Sequence[T], timestamps: Sequence[int | None] | None) -> None:
         times = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.functions.sink import Sink, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, Sink, SinkWriter
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class DiscardingSink(Sink[Any]):
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:  # noqa: ARG002 - no context
         """A writer that does nothing."""
-        return _DiscardingWriter()
+        return DiscardingWriter()
 
 
 class DiscardingSinkFunction(SinkFunction[Any]):
@@ -102,9 +102,8 @@ class DiscardingSinkFunction(SinkFunction[Any]):
         """Does nothing."""
 
 
-class _DiscardingWriter(SinkWriter[Any]):
-    def write(self, value: Any, timestamp: int | None) -> None:
-        """Does nothing."""
+class DiscardingWriter(BatchSinkWriter[Any]):
+    """Drops every record."""
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         """Does nothing, at once."""

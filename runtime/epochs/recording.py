@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch import RecordedOutput, RecordedTask
 from opchain.runtime.checkpoint.state_files import FOLDER
-from opchain.runtime.functions.sink import SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, SinkWriter
 from opchain.runtime.operators.sinks import SinkWriterOperator
 from opchain.runtime.operators.source import SourceOperator
 
@@ -212,16 +212,12 @@ class _NotedTarget:
         self._target.write_batch(values, timestamps, keys)
 
 
-class _NotedWriter(SinkWriter[Any]):
+class _NotedWriter(BatchSinkWriter[Any]):
     """Wraps the writer of a sink, and adds its records to a digest."""
 
     def __init__(self, writer: SinkWriter[Any], digest: _Digest) -> None:
         self._writer = writer
         self._digest = digest
-
-    def write(self, value: Any, timestamp: int | None) -> None:
-        self._digest.add([value], None)
-        self._writer.write(value, timestamp)
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         self._digest.add(values, None)

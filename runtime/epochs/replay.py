@@ -20,14 +20,16 @@ from opchain.runtime.checkpoint.metadata import (
 )
 from opchain.runtime.checkpoint.state_files import TaskState, read_operator_state
 from opchain.runtime.checkpoint.storage import CheckpointStorage, OverlayStorage
-from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
+from opchain.runtime.connectors.simple_sinks import (
+    DiscardingSinkFunction,
+    DiscardingWriter,
+    PrintSinkFunction,
+)
 from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.epochs.event_time import epoch_time_ms
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.recording import canonical
 from opchain.runtime.errors import CheckpointError, short_repr
-from opchain.runtime.functions.sink import SinkWriter
-from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.program.operator_specs import LegacySinkSpec
 from opchain.runtime.records.columns import arrived_keys
@@ -95,23 +97,6 @@ def _part(
         process(number, values[start:end], None if timestamps is None else timestamps[start:end])
 
 
-class MutedWriter(SinkWriter[Any]):
-    """Discards all records."""
-
-    def write(self, value: Any, timestamp: int | None) -> None:
-        """Does nothing."""
-
-    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Does nothing."""
-
-
-class MutedSinkFunction(SinkFunction[Any]):
-    """Replaces a SinkFunction of the user."""
-
-    def invoke(self, value: Any, context: SinkFunction.Context) -> None:
-        """Does nothing."""
-
-
 def muted(job: JobProgram) -> JobProgram:
     """The job without the user's SinkFunctions. Print sinks send their records to the driver."""
     vertices = tuple(
@@ -133,14 +118,14 @@ def muted_environment(job: JobProgram) -> TaskEnvironment:
     """The environment of tasks in a replay. Its sink writers do nothing."""
     most = max(len(vertex.operators) for vertex in job.vertices)
     return TaskEnvironment(
-        prints_on_driver=True, sink_writers=dict.fromkeys(range(most), lambda _: MutedWriter())
+        prints_on_driver=True, sink_writers=dict.fromkeys(range(most), lambda _: DiscardingWriter())
     )
 
 
 def _muted_operator(operator: OperatorProgram) -> OperatorProgram:
     if not is_muted(operator):
         return operator
-    return replace(operator, spec=LegacySinkSpec(MutedSinkFunction()))
+    return replace(operator, spec=LegacySinkSpec(DiscardingSinkFunction()))
 
 
 @dataclass(frozen=True, slots=True)

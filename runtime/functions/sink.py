@@ -92,6 +92,18 @@ class SinkWriter(ABC, Generic[T]):
         """Releases the writer's resources. It is called once, also after an error."""
 
 
+class BatchSinkWriter(SinkWriter[T]):
+    """A writer that writes records in batches."""
+
+    def write(self, value: T, timestamp: int | None) -> None:
+        """Writes a batch of one record."""
+        self.write_batch([value], [timestamp])
+
+    @abstractmethod
+    def write_batch(self, values: Sequence[T], timestamps: Sequence[int | None] | None) -> None:
+        """Writes a batch. `timestamps` is None if no record has a timestamp."""
+
+
 class Committer(ABC):
     """Publishes written output. `commit` must be idempotent, because it may be called again."""
 

@@ -22,7 +22,7 @@ from opchain.runtime.connectors.jdbc.options import (
 )
 from opchain.runtime.connectors.jdbc.retries import retried
 from opchain.runtime.errors import SinkError, imported, short_repr
-from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, SinkOrigin
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def _error_text(error: BaseException) -> str:
 _PLACE = re.compile(r", line (\d+)(?:, column p(\d+))?")
 
 
-class JdbcWriter(SinkWriter[Any]):
+class JdbcWriter(BatchSinkWriter[Any]):
     """The writer of one subtask.
 
     All rows of a checkpoint are one batch. The id of a batch is unique to an attempt.
@@ -344,10 +344,6 @@ class JdbcWriter(SinkWriter[Any]):
             execution.max_retries,
             self._where,
         )
-
-    def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - rows have none
-        """Writes one record."""
-        self.write_batch([value], None)
 
     def write_batch(
         self,

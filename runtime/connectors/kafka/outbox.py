@@ -45,7 +45,7 @@ from opchain.runtime.connectors.outbox import OutboxFile as StagedFile
 from opchain.runtime.connectors.outbox import delete_file, put_chunk, read_chunk
 from opchain.runtime.errors import ALLOW_NON_RESTORED_STATE
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
-from opchain.runtime.functions.sink import Committer, SinkOrigin, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, Committer, SinkOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ class StagedMessages(NamedTuple):
     transactional_id: str = ""
 
 
-class OutboxWriter(SinkWriter[Any]):
+class OutboxWriter(BatchSinkWriter[Any]):
     """The writer of one subtask."""
 
     def __init__(
@@ -108,10 +108,6 @@ class OutboxWriter(SinkWriter[Any]):
         self._chunks: list[StagedFile | bytes] = []
         self._topics: set[str] = set()
         self._topic_ids: dict[str, str] = {}
-
-    def write(self, value: Any, timestamp: int | None) -> None:
-        """Writes one record."""
-        self.write_batch([value], [timestamp])
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         """Writes a batch."""

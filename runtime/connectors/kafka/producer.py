@@ -13,7 +13,7 @@ from opchain.runtime.connectors.kafka.client import (
     make_client,
 )
 from opchain.runtime.errors import add_note, short_repr
-from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, SinkOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -256,7 +256,7 @@ def size_of(messages: Columns) -> int:
     return sum(map(len, filter(None, values))) + sum(map(len, filter(None, keys or ())))
 
 
-class DirectWriter(SinkWriter[Any]):
+class DirectWriter(BatchSinkWriter[Any]):
     """Sends the records of one subtask immediately.
 
     Args:
@@ -281,10 +281,6 @@ class DirectWriter(SinkWriter[Any]):
         fixed = {"on_delivery": self._failures, "delivery.report.only.error": True}
         settings = producer_settings(properties)
         self._producer, self._reported = make_client("Producer", settings, fixed, self._where)
-
-    def write(self, value: Any, timestamp: int | None) -> None:
-        """Writes one record."""
-        self.write_batch([value], [timestamp])
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         """Writes a batch.

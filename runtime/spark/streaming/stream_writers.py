@@ -16,7 +16,7 @@ from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.spark_types import SparkType, pyarrow
 from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.errors import SinkError, short_repr
-from opchain.runtime.functions.sink import Committer, SinkWriter
+from opchain.runtime.functions.sink import BatchSinkWriter, Committer
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.dataframes import arrow_sinks, schema_of_sink
 from opchain.runtime.spark.formats import SparkSink
@@ -75,7 +75,7 @@ class StreamWriters:
         return replace(vertex, sink_writers=writers) if writers else vertex
 
 
-class StreamSinkWriter(SinkWriter[Any]):
+class StreamSinkWriter(BatchSinkWriter[Any]):
     """Collects the records of an epoch, and writes them at its end."""
 
     def __init__(self, writer: Any, record_type: SparkType, where: str) -> None:
@@ -84,10 +84,6 @@ class StreamSinkWriter(SinkWriter[Any]):
         self._columns = columns_of(record_type)
         self._where = where
         self._batches: list[Any] = []
-
-    def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
-        """Takes one record."""
-        self.write_batch([value], None)
 
     def write_batch(
         self,
