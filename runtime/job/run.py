@@ -187,7 +187,7 @@ class CancelledElsewhereError(CancelledError):
 
 
 class JobRun(JobClient):
-    """One bounded job, from start to end.
+    """The run of a job, from start to end.
 
     Args:
         run: Runs the job in the calling thread, and returns its outcome.

@@ -96,7 +96,7 @@ def _warn_of_another_job(url: str, job_name: str, latest: CheckpointMetadata | N
         )
 
 
-class _Ended:
+class _CheckpointCleanup:
     """Deletes the checkpoints of a job that has ended, if its retention says so.
 
     Leases and answers to requests are kept, because other processes read them.
@@ -108,11 +108,11 @@ class _Ended:
         self._storage = storage
 
     def __call__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Called with the failure, if there was one, when the lease is closed."""
+        """Runs after the lease is closed. `kind` is the class of the job's failure, if it failed."""
         if self.owns_checkpoints and not self._job.keeps_checkpoints(has_failed=kind is not None):
             for name in self._storage.children():
                 if name not in (RUNS, REQUESTS):
-                    # Spark misses its log where any file of it is left, a hidden or unfinished one too.
+                    # Also deletes hidden and unfinished files: Spark would take what is left for a damaged log.
                     self._storage.delete_folder(name)
 
 
@@ -239,10 +239,10 @@ class UnboundedJob(ABC):
         at_end = self.settings.savepoint_at_end
         if at_end is not None:  # fails now, and not at the end of the job
             empty_target(checkpoint_storage(at_end, storage.key))
-        ended = _Ended(self, storage)
-        stack.push(ended)
+        cleanup = _CheckpointCleanup(self, storage)
+        stack.push(cleanup)
         epochs = self._resumed(storage, stack)
-        ended.owns_checkpoints = True
+        cleanup.owns_checkpoints = True
         self.control.begin(storage, epochs.latest)
         stack.callback(self.control.end)
         require_log(storage, epochs.last_batch)
@@ -322,7 +322,7 @@ class UnboundedJob(ABC):
         return self.settings.checkpoint_dir
 
     def keeps_checkpoints(self, *, has_failed: bool) -> bool:
-        """Whether they stay when the job ends now."""
+        """Whether the checkpoints are kept if the job ends now."""
         is_cancelled = self.cancelled.is_set()
         return self.settings.checkpoint_retention.keeps(
             is_cancelled=is_cancelled, has_failed=has_failed
@@ -522,7 +522,7 @@ class UnboundedRun(JobRun):
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
         """Keeps the job's state as of the end of the epoch that runs; see JobClient."""
-        return self._asked("savepoint", savepoint_directory)
+        return self._request("savepoint", savepoint_directory)
 
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
@@ -531,7 +531,7 @@ class UnboundedRun(JobRun):
 
         The future is completed when the job has ended and another job can use its checkpoint directory.
         """
-        saved = self._asked("stop", savepoint_directory, drain=advance_to_end_of_event_time)
+        saved = self._request("stop", savepoint_directory, drain=advance_to_end_of_event_time)
         stopped: CompletableFuture[str] = CompletableFuture()
 
         def complete(saved: CompletableFuture[str]) -> None:
@@ -544,7 +544,7 @@ class UnboundedRun(JobRun):
         saved.add_done_callback(complete)
         return stopped
 
-    def _asked(
+    def _request(
         self, kind: Kind, directory: str | None, *, drain: bool = False
     ) -> CompletableFuture[str]:
         request = JobRequest(uuid.uuid4().hex, kind, directory=directory, drain=drain)

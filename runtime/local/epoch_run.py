@@ -203,12 +203,12 @@ class LocalEpochJob(UnboundedJob):
         if done >= 0 and not is_batch_done(log, done):
             self._run_one(epochs, log, done, ())  # a commit may have failed
         start = _offset_after(epochs, log, done) or positions.initial(wall_clock_ms())
-        mended = None
+        restored = None
         while not (self._is_over() or epochs.are_over()):
             batch = epochs.last_batch + 1
             # A started epoch reads the same input again. The first epoch has published nothing, so it may read other
             # input.
-            is_saved = batch > 0 or batch == mended
+            is_saved = batch > 0 or batch == restored
             end = required_offset(log, batch, POSITIONS) if is_saved else None
             if end is None:
                 end = self._next_offset(epochs, positions, start, until_ms)
@@ -221,7 +221,7 @@ class LocalEpochJob(UnboundedJob):
             try:
                 self._run_one(epochs, log, batch, list(positions.splits(start, end)), end)
             except InputRestoredError:
-                mended = batch
+                restored = batch
                 continue
             start = end
             if self.settings.trigger is Trigger.ONCE:

@@ -172,10 +172,10 @@ class BoundedJob:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
-        line = StageRdds(self._context, self.job, self._shipped, self._resources)
+        rdds = StageRdds(self._context, self.job, self._shipped, self._resources)
         ends = DataFrameEnds(self.job, self._session)
         try:
-            last = self.last_stage(line, ends)
+            last = self.last_stage(rdds, ends)
             with stage_label(self._context, self.job, self.job.stages[-1]):
                 if ends.sinks:
                     return self._outcome_with_dataframes(last, ends)
@@ -183,7 +183,7 @@ class BoundedJob:
         except (Py4JError, PySparkException) as error:
             raise failure_of(error, self.job, self._seal, self.progress.stage_ids())  # noqa: B904 - it has its cause
         finally:
-            line.close()
+            rdds.close()
 
     def _outcome_with_dataframes(self, last: RDD[bytes], ends: DataFrameEnds) -> JobOutcome:
         """Runs the stages once, and keeps their output until it is written."""
@@ -198,12 +198,12 @@ class BoundedJob:
         return outcome
 
     def last_stage(
-        self, line: StageRdds, ends: DataFrameEnds, *, gives_rows: bool = False
+        self, rdds: StageRdds, ends: DataFrameEnds, *, gives_rows: bool = False
     ) -> RDD[bytes]:
         """The RDD of the last stage, based on the RDDs of the other stages.
 
         Args:
-            line: Creates the RDDs of the stages.
+            rdds: Creates the RDDs of the stages.
             ends: The DataFrames among the job's sources and sinks.
             gives_rows: Whether the RDD has the batches of the only sink instead of frames.
         """
@@ -230,7 +230,7 @@ class BoundedJob:
             return StageTasks(shipped, stage, following, prepared, gives_rows=gives_rows)
 
         with python_executable(context, self._dependencies.python_executable):
-            return line.last_stage(ends.first_input(), make_tasks)
+            return rdds.last_stage(ends.first_input(), make_tasks)
 
 
 @contextmanager

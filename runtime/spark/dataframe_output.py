@@ -45,10 +45,10 @@ def stream_dataframe(
     session = active_or_new_session()
     ends = DataFrameEnds(job, session)
     (end,) = ends.sinks
-    line = StageRdds(session.sparkContext, job, shipped, resources)
+    rdds = StageRdds(session.sparkContext, job, shipped, resources)
     # The broadcasts are not destroyed here: Spark drops them when the DataFrame is garbage-collected.
     batches = BoundedJob(session, job, shipped, dependencies, resources).last_stage(
-        line, ends, gives_rows=True
+        rdds, ends, gives_rows=True
     )
     return dataframe_of(batches, columns_of(end.record_type), session)
 

@@ -176,7 +176,7 @@ class EpochStages:
     Args:
         job: The job.
         run_id: Identifies this run.
-        line: Creates the RDDs of its stages.
+        rdds: Creates the RDDs of its stages.
         shipped: The parts that its tasks share.
         storage: The checkpoint storage, to which tasks write their state.
         writers: Its sinks that are stream writers of Spark.
@@ -188,7 +188,7 @@ class EpochStages:
         self,
         job: JobProgram,
         run_id: str,
-        line: StageRdds,
+        rdds: StageRdds,
         shipped: ShippedJob,
         *,
         storage: CheckpointStorage,
@@ -199,7 +199,7 @@ class EpochStages:
         self.restarts = 0
         self._job = job
         self._run_id = run_id
-        self._line = line
+        self._rdds = rdds
         self._shipped = shipped
         self._storage = storage
         self._writers = writers
@@ -225,7 +225,7 @@ class EpochStages:
             restarts=self.restarts,
             live=self._live.begin(self._shipped.live, epoch.checkpoint_id),
         )
-        last = self._line.last_stage(
+        last = self._rdds.last_stage(
             self._delivered(rows, sources),
             lambda stage, following, vertices: EpochStageTasks(
                 shipped,

@@ -190,8 +190,8 @@ class StreamingJob(UnboundedJob):
         self, storage: CheckpointStorage, lineage: str, staging: str, stack: ExitStack
     ) -> EpochStages:
         """See UnboundedJob."""
-        line = StageRdds(self._context, self.job, self._shipped, self._resources)
-        stack.callback(line.close)
+        rdds = StageRdds(self._context, self.job, self._shipped, self._resources)
+        stack.callback(rdds.close)
         shipped = ShippedJob(
             self.job.job_name,
             self.job.job_parameters,
@@ -206,7 +206,7 @@ class StreamingJob(UnboundedJob):
         return EpochStages(
             self.job,
             self.run_id,
-            line,
+            rdds,
             shipped,
             storage=storage,
             writers=StreamWriters(self.job, self._session),

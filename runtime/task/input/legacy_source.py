@@ -161,12 +161,12 @@ class LegacySourceThread:
         except BaseException as error:  # noqa: BLE001 - the task raises it
             self.error = error
         try:
-            self._tell_the_task()
+            self._report_end()
         except MailboxClosedError:
             # The task has already ended for another reason, which is known.
             return
 
-    def _tell_the_task(self) -> None:
+    def _report_end(self) -> None:
         # An exception after a cancellation is not a failure: the connections of the source may have been closed.
         if self.error is None or self._is_cancelled.is_set():
             self._executor.execute(self._complete, f"end of legacy source '{self._name}'")
