@@ -561,9 +561,7 @@ class StreamingFileSink(SinkFunction):
 
     BaseBuilder = FileSink.BaseBuilder
 
-    class DefaultRowFormatBuilder(FileSink.RowFormatBuilder):
-        """FileSink's builder, for a StreamingFileSink."""
-
+    class _Builder(FileSink.BaseBuilder):
         def with_rolling_policy(self, policy: RollingPolicy) -> Any:
             """Decides when a file is complete."""
             return super().with_rolling_policy(policy)
@@ -572,13 +570,8 @@ class StreamingFileSink(SinkFunction):
             """The sink."""
             return StreamingFileSink(super().build())
 
-    class DefaultBulkFormatBuilder(FileSink.BulkFormatBuilder):
+    class DefaultRowFormatBuilder(_Builder, FileSink.RowFormatBuilder):
         """FileSink's builder, for a StreamingFileSink."""
 
-        def with_rolling_policy(self, policy: RollingPolicy) -> Any:
-            """Decides when a file is complete."""
-            return super().with_rolling_policy(policy)
-
-        def build(self) -> StreamingFileSink:  # type: ignore[override]
-            """The sink."""
-            return StreamingFileSink(super().build())
+    class DefaultBulkFormatBuilder(_Builder, FileSink.BulkFormatBuilder):
+        """FileSink's builder, for a StreamingFileSink."""
