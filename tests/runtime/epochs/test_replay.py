@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from operator import itemgetter
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import given
@@ -13,10 +11,9 @@ from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction, SinkFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.epochs.replay import recorded_epoch, replay, stop_at
+from opchain.runtime.epochs.replay import recorded_epoch, replay
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.functions.sink import Sink
-from opchain.runtime.records.columns import FOLDED, Columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -179,30 +176,3 @@ def test_sink_writers_are_not_created(tmp_path: Path) -> None:
     found = replay(job_of(draw(Broken()), "inlined", parallelism=2), recorded_epoch(storage, 1))
     assert found.differences == ()
     assert found.records == 4
-
-
-@pytest.mark.parametrize(
-    ("values", "key_list", "stops"),
-    [
-        (Columns([["a", "b", "a"], [1, 2, 3]], ((), ())), 0, [("a", 1), ("a", 3)]),
-        (Columns([["b", "a"], [2, 1], [7, 4]], ((FOLDED, "sum"),)), None, [("a", 1, 4)]),
-        ([("x", "a"), ("y", "b")], None, [("x", "a")]),
-    ],
-)
-def test_a_replay_stops_at_the_records_of_a_key(values: Any, key_list: Any, stops: Any) -> None:
-    passed: list[Any] = []
-    program = SimpleNamespace(
-        operators=[SimpleNamespace(arrival_selectors=(itemgetter(1),))],
-        inputs=[SimpleNamespace(input_number=0, key_list=key_list)],
-    )
-    chain = SimpleNamespace(program=program, process_part=lambda _, part, __: passed.extend(part))
-    stopped: list[Any] = []
-
-    def call(process: Any, number: int, part: Any, times: Any) -> None:
-        stopped.extend(part)
-        process(number, part, times)
-
-    stop_at(cast("Any", SimpleNamespace(chain=chain)), "a", call)
-    chain.process_part(0, values, None)
-    assert stopped == stops
-    assert passed == list(values)
