@@ -89,7 +89,7 @@ class _Session:
         return TimeWindow(self.start, self.end)
 
 
-_IN_ORDER = attrgetter("end", "start", "change")
+_START, _IN_ORDER = attrgetter("start"), attrgetter("end", "start", "change")
 
 
 class SessionWindowOperator(MergingWindowOperator):
@@ -136,18 +136,23 @@ class SessionWindowOperator(MergingWindowOperator):
     def session_for(self, key: Any, value: Any, timestamp: int, end: int) -> _Session | None:
         """The session for a record that the latest session of its key does not contain: a new, extended or merged one.
 
+        Records after the latest session need no look at the others: a key may have thousands of sessions.
         None if the record is already handled: it was late, or was added to a session that fired again.
         """
         if not self._is_in_memory:
             self.backend.set_current_state_key(key)
             self.put_into((TimeWindow(timestamp, end),), value, timestamp)
             return None
-        sessions = self._sessions_of(key)
-        touched = [item for item in sessions if timestamp <= item.end and item.start <= end]
-        window = TimeWindow(
-            min([timestamp, *(item.start for item in touched)]),
-            max([end, *(item.end for item in touched)]),
-        )
+        latest = self.latest_session.get(key)
+        before = latest if latest is not None and latest.end < timestamp else None
+        others = self._sessions_of(key) if before is None else ()
+        touched = [item for item in others if timestamp <= item.end and item.start <= end]
+        window = new = TimeWindow(timestamp, end)
+        if touched:
+            window = TimeWindow(
+                min(timestamp, *[item.start for item in touched]),
+                max(end, *[item.end for item in touched]),
+            )
         watermark = self.timers.current_watermark
         if self.lateness.is_window_late(window, watermark):
             self.skip(value, timestamp)
@@ -158,8 +163,8 @@ class SessionWindowOperator(MergingWindowOperator):
                 session.start, session.end = window.start, window.end
                 session.change = self.next_change()
             return session
-        session = self._merged(key, touched, window, TimeWindow(timestamp, end))
-        self._set_sessions(key, [item for item in sessions if not item.was_merged] + [session])
+        session = self._merged(key, touched, window, new)
+        self._add(session, before)
         if not session.has_fired:
             if self._is_batch and not self._queue:
                 self.timers.register_event_time_timer(window, window.end - 1)
@@ -169,7 +174,7 @@ class SessionWindowOperator(MergingWindowOperator):
             self.changed[key] = None
         session.held = self.contents.kind.added(session.held, value)
         self._enqueue(session, self.lateness.cleanup_time(window))
-        fired = self._fired(session)
+        fired = self._fired(session, session.window)
         if fired is not None:
             self.evaluation.emit(*fired, timestamp)
         return None
@@ -197,9 +202,33 @@ class SessionWindowOperator(MergingWindowOperator):
         others = self._others.get(key, ())
         return [*others] if latest is None else [*others, latest]
 
+    def _add(self, session: _Session, before: _Session | None) -> None:
+        """Adds a session of a key. `before` is the latest session of the key if it ends before this one."""
+        key = session.key
+        if before is not None and not session.has_fired:
+            self._others.setdefault(key, []).append(before)
+            self.latest_session[key] = session
+        else:
+            kept = [item for item in self._sessions_of(key) if not item.was_merged]
+            self._set_sessions(key, [*kept, session])
+
+    def _remove(self, session: _Session, *, is_kept: bool) -> None:
+        """Drops a session, or keeps it for late records."""
+        key = session.key
+        is_latest = self.latest_session.get(key) is session
+        if is_latest:
+            del self.latest_session[key]
+        if is_kept and is_latest:
+            self._others.setdefault(key, []).append(session)
+        elif not (is_kept or is_latest):
+            others = self._others[key]
+            others.remove(session)  # the first one, as a rule
+            if not others:
+                del self._others[key]
+
     def _set_sessions(self, key: Any, sessions: list[_Session]) -> None:
         """Replaces the sessions of a key."""
-        latest = max(sessions, key=attrgetter("start"), default=None)
+        latest = sessions[0] if len(sessions) == 1 else max(sessions, key=_START, default=None)
         if latest is None or latest.has_fired:
             self.latest_session.pop(key, None)
         else:
@@ -216,15 +245,16 @@ class SessionWindowOperator(MergingWindowOperator):
         """The session that replaces the touched ones, without the new record."""
         session = _Session(key, window.start, window.end, self.next_change())
         session.has_fired = window.end - 1 <= self.timers.current_watermark
+        if not touched:
+            return session
         session_of = {item.window: item for item in touched}
         parts = list(session_of.values())
         if len(parts) > 1:
             merged = MergingWindowSet(self.merging_assigner, dict.fromkeys(session_of))
             merged.add(new, lambda _, group, *__: parts.sort(key=_place_in(group)))
-        if parts:
-            session.state_window = parts[0].state_window
-            others = [item.held for item in parts[1:] if item.held is not None]
-            session.held = united(self.contents.kind, parts[0].held, others)
+        session.state_window = parts[0].state_window
+        others = [item.held for item in parts[1:] if item.held is not None]
+        session.held = united(self.contents.kind, parts[0].held, others)
         for item in parts:
             item.was_merged, item.held = True, None
         return session
@@ -253,34 +283,27 @@ class SessionWindowOperator(MergingWindowOperator):
     def _due(self, sessions: Iterable[_Session], watermark: int) -> Iterator[tuple[Any, Any, Any]]:
         """Yields `_fired` of each session. Afterwards the session is dropped, or kept for late records."""
         for session in sessions:
+            key, window = session.key, session.window
             if not session.has_fired:
-                fired = self._fired(session)
+                fired = self._fired(session, window)
                 if fired is not None:
                     yield fired
                 session.has_fired = True
-            key, window = session.key, session.window
             if self.changed is not None:
                 self.changed[key] = None
             cleanup_time = self.lateness.cleanup_time(window)
             if cleanup_time > watermark:
                 self._enqueue(session, cleanup_time)
-                self._set_sessions(key, self._sessions_of(key))
-            elif self.latest_session.get(key) is session:
-                del self.latest_session[key]
-            else:
-                self._set_sessions(
-                    key, [item for item in self._sessions_of(key) if item is not session]
-                )
+            self._remove(session, is_kept=cleanup_time > watermark)
             if self.evaluation.clears:
                 self.evaluation.clear(window)
 
-    def _fired(self, session: _Session) -> tuple[Any, Any, Any] | None:
+    def _fired(self, session: _Session, window: TimeWindow) -> tuple[Any, Any, Any] | None:
         """The key, window and elements of a session, whose key becomes the current key. None without elements."""
         self.backend.set_current_state_key(session.key)
         elements = None if session.held is None else self.contents.kind.elements(session.held)
         if elements is None:
             return None
-        window = session.window
         self.evaluation.context.enter(window)
         return self.backend.current_key, window, elements
 

@@ -9,6 +9,7 @@ from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
 from opchain.runtime.functions.window import ProcessWindowFunction, TimeWindow
 from opchain.runtime.operators.windows.merging_window_operator import WINDOWS, MergingWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
@@ -57,6 +58,26 @@ def test_sessions_grow_until_the_gap_is_over(windows: Windows) -> None:
         assert fired(harness) == [("a", 30, 40, [30])]
         assert harness.state_entry_count() == harness.event_time_timer_count() == 0
         assert active_windows(harness) == {}
+
+
+@pytest.mark.parametrize("lateness", [0, 5000])
+def test_a_record_after_the_latest_session_looks_at_no_other_session(
+    windows: Windows, lateness: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Any] = []
+    sessions_of = SessionWindowOperator._sessions_of
+
+    def counted(operator: Any, key: Any) -> Any:
+        found = sessions_of(operator, key)
+        looked.extend(found)
+        return found
+
+    monkeypatch.setattr(SessionWindowOperator, "_sessions_of", counted)
+    with windows(SESSIONS, allowed_lateness_ms=lateness) as harness:
+        harness.process_elements(records(*range(0, 2000, 20)))
+        harness.process_watermark(3000)
+        assert fired(harness) == [("a", at, at + 10, [at]) for at in range(0, 2000, 20)]
+    assert looked == []
 
 
 def test_a_session_has_one_timer_even_if_it_grows(windows: Windows) -> None:
