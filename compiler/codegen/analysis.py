@@ -98,6 +98,8 @@ def _settings(block: f.Lines) -> Iterator[Setting]:
             yield handler.name or "", lambda _: None
         for name in f.imported(statement):
             yield name, lambda _: None
+        for item in statement.items if isinstance(statement, ast.With) else ():
+            yield from _unpacked(item.optional_vars, lambda _: None)
         nodes = list(f.own_nodes(statement))
         within = {
             id(inner)
@@ -162,7 +164,9 @@ def _shared(of: Callable[[Types], StaticType | None]) -> Callable[[Types], Stati
     return shared
 
 
-def _unpacked(target: ast.expr, of: Callable[[Types], StaticType | None]) -> Iterator[Setting]:
+def _unpacked(
+    target: ast.expr | None, of: Callable[[Types], StaticType | None]
+) -> Iterator[Setting]:
     if isinstance(target, ast.Name):
         yield target.id, of
     elif isinstance(target, ast.Starred):
@@ -272,7 +276,7 @@ def escaping_of(function: f.Function) -> set[str]:  # noqa: C901 - one branch a 
                     found |= _names(node.func.value)
         if list(f.blocks(statement)):
             for expression in f.own_expressions(statement):
-                if not only_reads_or_fresh(expression):
+                if isinstance(statement, ast.With) or not only_reads_or_fresh(expression):
                     found |= _names(expression)
     return found
 

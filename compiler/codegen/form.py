@@ -469,6 +469,8 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
     for handler in getattr(statement, "handlers", ()):
         if handler.type is not None:
             yield handler.type
+    for item in statement.items if isinstance(statement, ast.With) else ():
+        yield from filter(None, (item.context_expr, item.optional_vars))
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
+from opchain.compiler.codegen.matches import without_matches
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.task.generated_code import code_key
@@ -181,6 +182,7 @@ def _definition_in_file(function: FunctionType) -> Definition:
         body: f.Lines = [ast.Return(found.body)]
     else:
         body = found.body[1:] if len(found.body) > 1 and _is_text(found.body[0]) else found.body
+        body = without_matches(body, (*code.co_varnames, *code.co_names, *code.co_freevars))
     file = code.co_filename.replace("\\", "/").rpartition("/")[2]
     for statement in body:
         for node in ast.walk(statement):

@@ -128,6 +128,10 @@ class _Function:
         self.block(statement.body, depth + 1, "continue")
         self._optional("else:", statement.orelse, depth)
 
+    def _write_with(self, statement: ast.With, depth: int, _ends: str | None) -> None:
+        self.line(depth, f"with {', '.join(map(text_of, statement.items))}:", statement)
+        self.block(statement.body, depth + 1, None)
+
     def _write_try(self, statement: ast.Try, depth: int, ends: str | None) -> None:
         if not (statement.handlers or statement.finalbody):  # nobody reads what `finally` has set
             self.block([*statement.body, *statement.orelse], depth, ends)

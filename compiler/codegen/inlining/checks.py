@@ -20,7 +20,7 @@ MOST_STATEMENTS = 60
 
 _SIMPLE = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Pass, ast.Raise),
-    *(ast.Continue, ast.Break, ast.Assert, ast.If, ast.For, ast.While, ast.Try),
+    *(ast.Continue, ast.Break, ast.Assert, ast.If, ast.For, ast.While, ast.Try, ast.With),
     *(ast.Delete, ast.Import, ast.ImportFrom),
 )
 _OUTLIVES = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -67,10 +67,11 @@ def check_body(  # noqa: C901 - one branch a refusal
 
 
 def _is_unusual(statement: ast.stmt) -> bool:
-    """Whether a statement is a loop with an `else`, or an import that depends on the module or sets another name."""
+    """Whether a statement is a `with` that is left early, or an import that depends on the module or sets another name."""
     match statement:
-        case ast.For(orelse=orelse) | ast.While(orelse=orelse):
-            return bool(orelse)
+        case ast.With():
+            leaves = (ast.Return, ast.Yield, ast.YieldFrom)
+            return any(isinstance(node, leaves) for node in ast.walk(statement))
         case ast.Import(names=names):
             return any("." in alias.name and alias.asname is None for alias in names)
         case ast.ImportFrom(level=level):
@@ -133,6 +134,7 @@ class _SetBeforeRead:
     def __init__(self, local: set[str], definition: Definition) -> None:
         self._local = local
         self._definition = definition
+        self._breaks: list[set[str]] = []
 
     def after(self, block: f.Lines, before: set[str]) -> set[str] | None:
         """The variables that are set after a block; None if its end is never reached."""
@@ -153,8 +155,11 @@ class _SetBeforeRead:
                 return self._loop(statement, known)
             case ast.Try():
                 return self._try(statement, known)
+            case ast.With(items=items, body=body):
+                return self._with(items, body, known)
             case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
                 self._look(statement, known)
+                self._breaks += [known] if isinstance(statement, ast.Break) else []
                 return None
         return self._assignment(statement, known)
 
@@ -170,16 +175,29 @@ class _SetBeforeRead:
                     f"{self._definition.name} may read '{item.id}' before it is set; set it first"
                 )
 
-    def _loop(self, statement: ast.For | ast.While, known: set[str]) -> set[str]:
-        """The body may not run at all, so nothing more is known afterwards. It may run again after it deletes a variable."""
+    def _loop(self, statement: ast.For | ast.While, known: set[str]) -> set[str] | None:
+        """The body may not run at all, and may run again after it deletes a variable. Only its `break` skips the `else`."""
         known = known - _deleted(statement.body)
+        others, self._breaks = self._breaks, []
         if isinstance(statement, ast.While):
             self._look(statement.test, known)
             self.after(statement.body, known)
         else:
             self._look(statement.iter, known)
             self.after(statement.body, known | f.stores([ast.Expr(statement.target)]).keys())
-        return known
+        breaks, self._breaks = self._breaks, others
+        return _on_all_paths(*breaks, self.after(statement.orelse, known))
+
+    def _with(self, items: list[ast.withitem], body: f.Lines, known: set[str]) -> set[str]:
+        """The manager may catch an exception that comes before anything is set, or after a `del`."""
+        within = known
+        for item in items:
+            self._look(item.context_expr, within)
+            if item.optional_vars is not None:
+                self._look(item.optional_vars, within)
+                within = within | f.stores([ast.Expr(item.optional_vars)]).keys()
+        self.after(body, within)
+        return known - _deleted(body)
 
     def _try(self, statement: ast.Try, known: set[str]) -> set[str] | None:
         """An exception may come before anything is set, or after a `del`, so a handler knows less."""

@@ -110,7 +110,7 @@ def _loop(
         return [*give(item.value), ast.Break()] if isinstance(item, ast.Return) else None
 
     statement.body = f.rewritten(statement.body, rewrite)
-    statement.orelse = structured(rest, give, definition)
+    statement.orelse = structured([*statement.orelse, *rest], give, definition)
     return [statement]
 
 

@@ -74,7 +74,8 @@ def _rewrite(form: f.Form, function: f.Function, loop: ast.For) -> None:
     names = sum(isinstance(node, ast.Name) and node.id.startswith("self_") for node in nodes)
     if not uses or names != len(uses) or not all(_is_harmless(form, node) for node in others):
         return  # an object is handed on as a whole, or something else may see it
-    if any(isinstance(node.ctx, ast.Del) for node in uses):
+    runs_others = any(isinstance(item, ast.With) for item in f.all_statements(loop.body))
+    if runs_others or any(isinstance(node.ctx, ast.Del) for node in uses):
         return
     held = {text_of(item) for item in _containers(loop, nodes)}
     if not all(_stays_container(statement, held) for statement in f.all_statements(loop.body)):

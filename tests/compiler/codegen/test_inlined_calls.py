@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter, methodcaller
@@ -198,10 +199,27 @@ def sometimes_set(value: int) -> int:
     return last
 
 
+def set_before_an_error(value: int) -> int:
+    with suppress(ZeroDivisionError):
+        last = 1 // value
+    return last
+
+
+def set_before_a_break(value: int) -> int:
+    for item in range(value):
+        if item:
+            last = item
+            break
+    else:
+        value += 1
+    return last
+
+
+@pytest.mark.parametrize("function", [sometimes_set, set_before_an_error, set_before_a_break])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_variable_that_is_not_set_is_an_unbound_local_error(form: str) -> None:
+def test_a_variable_that_is_not_set_is_an_unbound_local_error(form: str, function: Any) -> None:
     with pytest.raises(UnboundLocalError, match="'last'"):
-        results(lambda env: env.from_collection([2, 0]).map(sometimes_set), form)
+        results(lambda env: env.from_collection([2, 0]).map(function), form)
 
 
 class SetsLater(MapFunction[int, int]):
@@ -825,6 +843,48 @@ def returns_from_the_middle(value: int) -> Any:
     return found, value
 
 
+def catches_with(value: int) -> Any:
+    found: Any = None
+    with suppress(ZeroDivisionError), nullcontext((value, 1)) as (first, second):
+        found = first // (first - second)
+    return found, value
+
+
+def level_of(value: int) -> str:
+    for name, limit in (("low", 1), ("middle", 2)):
+        if value <= limit:
+            found = name
+            break
+    else:
+        found = "high"
+    return found
+
+
+def returns_or_goes_on(value: int) -> int:
+    for each in range(value):
+        if each == 1:
+            return each
+    value += 10
+    return value
+
+
+def kind_of(value: int) -> Any:
+    match value, value > 1:
+        case 1 | 7, last:
+            return "one", last
+        case (2, _) | (3, False):
+            found = 2
+        case _:
+            match str(value):
+                case "2" | "4":
+                    found = 0
+                case text if text < "3":
+                    found = 1
+                case text:
+                    return text
+    return found
+
+
 def long_rows(value: int) -> Any:
     return {
         "first_long_name": value + 1, "second_long_name": value + 2, "third_long_name": value + 3,
@@ -860,6 +920,10 @@ def of_enclosing() -> Any:
         (imports, [(gcd, [n], "ModuleNotFoundError") for n, gcd in ((1, 1), (2, 2), (3, 3))]),
         (returns_from_the_middle, [(1, 1), (5, 2), [6]]),
         (long_rows, [long_rows(value) for value in (1, 2, 3)]),
+        (catches_with, [(None, 1), (2, 2), (1, 3)]),
+        (level_of, ["low", "middle", "high"]),
+        (returns_or_goes_on, [11, 1, 1]),
+        (kind_of, [("one", False), 2, "3"]),
     ],
 )
 def test_functions_with_usual_statements_are_inlined(

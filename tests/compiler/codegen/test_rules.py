@@ -1588,7 +1588,7 @@ def goes_on(value: int) -> int:
 
 def locked(value: int) -> int:
     with suppress(ZeroDivisionError):
-        value = 1 // value
+        return 1 // value
     return value
 
 
