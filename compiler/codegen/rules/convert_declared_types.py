@@ -22,6 +22,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import escaping_of, types_of
 from opchain.compiler.codegen.displays import Display, display_of, field_reads
+from opchain.compiler.codegen.fields_read import MOST_COLUMNS
 from opchain.compiler.codegen.static_types import StaticType, TupleOf, Types, plain_type, type_of
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
@@ -130,7 +131,27 @@ def _converted(
     if test is None or display is not None:
         return [f.let(row, call, operator)]
     condition = f.replaced(ast.parse(test, mode="eval").body, {"value": value})
-    return [f.let(row, ast.IfExp(condition, value, call), operator)]
+    converted = ast.IfExp(condition, value, call)
+    if not (isinstance(declared, TupleTypeInfo) and _is_sent_by_fields(function, row, declared)):
+        return [f.let(row, converted, operator)]
+    names = [
+        f"field_of_{row.removeprefix('row_')}_{place}" for place in range(len(declared.field_types))
+    ]
+    function.types |= zip(names, map(_form_of, declared.field_types), strict=True)
+    function.fresh |= set(names)
+    taken = ast.Assign([ast.Tuple([*map(f.target, names)], ast.Store())], converted, lineno=0)
+    made = f.let(row, ast.Tuple([*map(f.name, names)], ast.Load()), operator)
+    return f.marked([taken, made], operator)
+
+
+def _is_sent_by_fields(function: f.Function, row: str, declared: TupleTypeInfo) -> bool:
+    """Whether a record is a short tuple of simple values that is only sent."""
+    is_simple = all(isinstance(item, _WITHOUT_PARTS) for item in declared.field_types)
+    sends = [item for item in f.all_statements(function.body) if isinstance(item, f.Send)]
+    is_only_sent = f.reads(sends, row) == f.reads(function.body, row) > 0
+    is_sent_whole_once = sum(f.is_load_of(item.value, row) for item in sends) == 1
+    is_short = 0 < len(declared.field_types) <= MOST_COLUMNS
+    return is_simple and is_short and is_only_sent and is_sent_whole_once
 
 
 def _by_fields(

@@ -6,10 +6,10 @@ import json
 import pickle
 import re
 import sys
-from collections import deque, namedtuple
+from collections import Counter, deque, namedtuple
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -1191,6 +1191,23 @@ def test_a_sum_of_declared_tuples_is_inlined() -> None:
         assert not any(
             "sum_aggregator" in v.source.partition("def fallback_0")[0] for v in vertices
         )
+
+
+def counted_words(line: str) -> Any:
+    return Counter(line.split()).items()  # a view, not a generator or list
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_declared_tuples_of_a_function_that_is_called_are_sent_by_field(form: str) -> None:
+    def draw(env: Any) -> None:
+        kind = Types.TUPLE([Types.STRING(), Types.INT()])
+        pairs = env.from_collection(["a b a", "b"]).flat_map(cache(counted_words), kind)
+        total = pairs.key_by(lambda pair: pair[0]).reduce(lambda x, y: (x[0], x[1] + y[1]))
+        seen(total, "totals")
+
+    ran = run_form(draw, form)
+    assert sorted(ran.records("totals")) == [("a", 2), ("b", 1), ("b", 2)]
+    assert (", by fields" in str(ran.job.vertices[0].source)) is (form == "inlined")
 
 
 def test_filters_at_a_fork_read_the_same_record() -> None:
