@@ -714,10 +714,9 @@ class StreamExecutionEnvironment(NotCapturable, OldEnvironmentCalls):
         self._transformations[:] = [each for each in self._transformations if each not in upstream]
         return program
 
-    def detached_part(self, first: int, *ends: Transformation) -> Program:
-        """The program of the transformations from position `first` on, which are removed, and of `ends`."""
-        part = self._transformations[first:]
-        del self._transformations[first:]
+    def detached_part(self, earlier: Sequence[Transformation], *ends: Transformation) -> Program:
+        """The program of the transformations that are not earlier ones, which are removed, and of `ends`."""
+        part, self._transformations[:] = self._parts(earlier)
         part += [each for each in ends if each not in part]
         return replace(self.program(), transformations=tuple(part))
 
@@ -809,14 +808,22 @@ class StreamExecutionEnvironment(NotCapturable, OldEnvironmentCalls):
         """Starts the program as a job. Returns a client that watches, cancels or awaits the job."""
         return self._submitted(job_name, "execute_async")
 
-    def execute_part(self, first: int, job_name: str) -> JobClient:
-        """Starts the transformations from position `first` on as a separate job.
+    def _parts(
+        self, earlier: Sequence[Transformation]
+    ) -> tuple[list[Transformation], list[Transformation]]:
+        """The transformations that are not earlier ones, and the others."""
+        known = set(earlier)
+        part = [each for each in self._transformations if each not in known]
+        return part, [each for each in self._transformations if each in known]
+
+    def execute_part(self, earlier: Sequence[Transformation], job_name: str) -> JobClient:
+        """Starts the transformations that are not earlier ones as a separate job.
 
         Earlier transformations stay in the environment.
 
         Flink: `TableEnvironment.executeSql` with an INSERT.
         """
-        rest, part = self._transformations[:first], self._transformations[first:]
+        part, rest = self._parts(earlier)
         self._transformations[:] = part
         try:
             client = self._submitted(job_name, "execute_sql")

@@ -337,6 +337,44 @@ class Expression:
         """An item of an array, counted from 1, or the value of a key of a map."""
         return sql_of("`0`[`1`]", self, index)
 
+    # Aggregates and order
+
+    sum = _of_operand("SUM(`0`)")
+    min = _of_operand("MIN(`0`)")
+    max = _of_operand("MAX(`0`)")
+    count = _of_operand("COUNT(`0`)")
+    avg = _of_operand("AVG(`0`)")
+    stddev_pop = _of_operand("STDDEV_POP(`0`)")
+    stddev_samp = _of_operand("STDDEV_SAMP(`0`)")
+    var_pop = _of_operand("VAR_POP(`0`)")
+    var_samp = _of_operand("VAR_SAMP(`0`)")
+
+    @property
+    def distinct(self) -> Expression:
+        """The aggregate over different values: `col("a").count.distinct`.
+
+        Raises:
+            GraphError: It is no aggregate.
+        """
+        exp = sqlglot().exp
+        if not isinstance(self.tree, exp.AggFunc):
+            raise GraphError(
+                f"{self}: distinct follows an aggregate, as in col('a').count.distinct"
+            )
+        tree = self.tree.copy()
+        tree.set("this", exp.Distinct(expressions=[tree.this]))
+        return Expression(tree)
+
+    @property
+    def asc(self) -> Expression:
+        """Ascending order, for `Table.order_by`. NULL is last."""
+        return Expression(sqlglot().exp.Ordered(this=self.tree, desc=False, nulls_first=False))
+
+    @property
+    def desc(self) -> Expression:
+        """Descending order, for `Table.order_by`. NULL is first."""
+        return Expression(sqlglot().exp.Ordered(this=self.tree, desc=True, nulls_first=True))
+
     # Columns of from_data_stream
 
     rowtime = _of_operand("ROWTIME(`0`)")
@@ -556,9 +594,8 @@ def _unit(unit: TimeIntervalUnit, call: str) -> str:
 
 
 for _name in (
-    *("sum", "sum0", "min", "max", "count", "avg", "first_value", "last_value", "list_agg"),
-    *("stddev_pop", "stddev_samp", "var_pop", "var_samp", "collect", "array_agg", "distinct"),
-    *("percentile", "as_argument", "asc", "desc", "start", "end", "over"),
+    *("sum0", "first_value", "last_value", "list_agg", "collect", "array_agg"),
+    *("percentile", "as_argument", "start", "end", "over"),
     *("cot", "sinh", "cosh", "tanh", "unhex", "translate", "overlay", "regexp_count", "elt"),
     *("regexp_extract_all", "regexp_instr", "regexp_substr", "decode", "encode", "url_decode"),
     *("url_encode", "inet_aton", "inet_ntoa", "parse_url", "printf", "str_to_map", "sha2"),

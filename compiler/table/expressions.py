@@ -73,6 +73,12 @@ class Typed(NamedTuple):
     data_type: DataType
 
 
+def are_comparable(one: DataType, other: DataType) -> bool:
+    """Whether values are compared without a cast: they are numbers, texts, or of the same type."""
+    kinds = [_KINDS.get(each.name) for each in (one, other)]
+    return one.name == other.name or (kinds[0] == kinds[1] and kinds[0] in ("number", "text"))
+
+
 def by_position(columns: Sequence[Column]) -> dict[str, Typed]:
     """The columns of a row that has all of them, in order."""
     return {

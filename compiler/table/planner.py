@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
@@ -39,7 +40,7 @@ from opchain.compiler.table.user_functions import function_of, with_functions
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -56,10 +57,10 @@ class Planner:
 
     def table_of(self, tree: Any) -> Table:
         """The result of a parsed query."""
-        tables = self._paths_of(with_functions(tree, self._tables.functions))
+        tables = self._tables_of(with_functions(tree, self._tables.functions))
         found = self._by_streams(without_ctes(tree))
         if found is None:
-            return self._by_spark(tree, tables)
+            return self.by_spark(tree, tables, _the_query())
         return replace(found, path=f"query${next(self._tables.numbers)}")
 
     def _by_streams(self, tree: Any) -> Table | None:
@@ -120,7 +121,17 @@ class Planner:
         Raises:
             GraphError: The queries differ in the number of columns, or in the kind of a column's type.
         """
-        where = f"{call}: UNION ALL"
+        one, other = self.of_one_type(left, right, f"{call}: UNION ALL")
+        return Table(
+            "", None, one.columns, lambda: one.stream().union(other.stream()), self._tables
+        )
+
+    def of_one_type(self, left: Table, right: Table, where: str) -> tuple[Table, Table]:
+        """Both tables with the names of the first one, and with types that the values of both fit into.
+
+        Raises:
+            GraphError: They differ in the number of columns, or in the kind of a column's type.
+        """
         if len(left.columns) != len(right.columns):
             raise GraphError(
                 f"{where}: the first query has {len(left.columns)} columns, and the second one {len(right.columns)}; "
@@ -130,12 +141,11 @@ class Planner:
             Column(one.name, _type_of_column([one.data_type, other.data_type], where, one.name))
             for one, other in zip(left.columns, right.columns, strict=True)
         )
-
-        def stream() -> DataStream[Any]:
-            one, other = (_with_types(table, columns) for table in (left, right))
-            return one.union(other)
-
-        return Table("", None, columns, stream, self._tables)
+        one, other = (
+            Table(table.path, None, columns, partial(_with_types, table, columns), self._tables)
+            for table in (left, right)
+        )
+        return one, other
 
     def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
         """The result of VALUES, or of a SELECT without FROM."""
@@ -164,69 +174,93 @@ class Planner:
 
         return Table("", None, columns, stream, self._tables)
 
-    def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
-        """A query over bounded tables, in Spark SQL."""
-        streams = {
-            path: self._tables.to_data_stream(self._tables.from_path(path)) for path in tables
-        }
+    def by_spark(
+        self,
+        tree: Any,
+        tables: Mapping[str, Table],
+        where: str,
+        columns: Sequence[Column] | None = None,
+    ) -> Table:
+        """A query over bounded tables, in Spark SQL.
+
+        Args:
+            tree: The parsed query.
+            tables: Its tables by their names in the query.
+            where: The part of the program, for errors.
+            columns: The columns. By default Spark analyses the query now, and not when its rows are read.
+
+        Raises:
+            UnsupportedFeatureError: A table is unbounded, the query calls functions of the user, or the job runs in
+                process.
+        """
+        streams = {path: self._tables.to_data_stream(table) for path, table in tables.items()}
         part, instead = unbounded_part(tree)
         for each in filter(function_of, tree.walk()):
             raise UnsupportedFeatureError(
-                f"{_the_query()}: {part} with the function {each.name} is not supported, because it runs in Spark "
+                f"{where}: {part} with the function {each.name} is not supported, because it runs in Spark "
                 "SQL; call the function in a query with columns and WHERE only, and make that query a view"
             )
         for path, stream in streams.items():
             if never_ends(stream.transformation):
                 raise UnsupportedFeatureError(
-                    f"{_the_query()}: {part} over the unbounded table '{path}' is not supported: results would "
-                    f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
-                    "DataStream API"
+                    f"{where}: {part} over the unbounded table '{tables[path].path or path}' is not supported: "
+                    f"results would change with each row. Convert the table with to_data_stream(), and use {instead} "
+                    "of the DataStream API"
                 )
-        runs = f"{_the_query()}: {part} runs in Spark SQL"
         if read_settings(self._tables.stream_environment.get_configuration()).target == "local":
             raise UnsupportedFeatureError(
-                f"{runs}, and this job runs in process (execution.target = local); run it on Spark, or use {instead} of "
-                "the DataStream API"
+                f"{where}: {part} runs in Spark SQL, and this job runs in process (execution.target = local); run it "
+                f"on Spark, or use {instead} of the DataStream API"
             )
-        renamed = tree.copy()
+        if not streams:
+            raise UnsupportedFeatureError(f"{where}: the query reads no table")
+        frame = cache(lambda: self._frame(tree, tables, streams, f"{where}: {part}"))
+        if columns is None:
+            columns = [
+                Column(each.name, type_of_spark(each.dataType.simpleString()))
+                for each in frame().schema
+            ]
+        rows = self._tables.stream_environment.from_dataframe
+        made = cache(lambda: rows(frame(), source_name="Spark SQL"))
+        return Table("Spark SQL", None, tuple(columns), made, self._tables)
+
+    def _frame(
+        self,
+        tree: Any,
+        tables: Mapping[str, Table],
+        streams: Mapping[str, DataStream[Any]],
+        where: str,
+    ) -> Any:
+        """The DataFrame of a query."""
         frames = {
-            path: stream.to_dataframe(spark_schema(self._tables.from_path(path).columns))
+            path: stream.to_dataframe(spark_schema(tables[path].columns))
             for path, stream in streams.items()
         }
         if any(isinstance(frame, PlannedDataFrame) for frame in frames.values()):
             raise UnsupportedFeatureError(
-                f"{runs}, and no Spark session is running, because the program is only planned; run the program"
+                f"{where} runs in Spark SQL, and no Spark session is running, because the program is only planned; "
+                "run the program"
             )
         names = {}
         for path, frame in frames.items():
             names[path] = f"opchain_{next(self._tables.numbers)}"
             frame.createOrReplaceTempView(names[path])
-        exp = sqlglot().exp
+        exp, renamed = sqlglot().exp, tree.copy()
         for table in renamed.find_all(exp.Table):
             if path_of(table) in names:
                 alias = table.alias_or_name
                 table.set("this", parsed(names[path_of(table)], "a name").this)
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-        if not frames:
-            raise UnsupportedFeatureError(f"{_the_query()}: the query reads no table")
         session = next(iter(frames.values())).sparkSession
-        schema = {names[path]: spark_types(self._tables.from_path(path).columns) for path in frames}
-        text = for_spark(renamed, schema, _the_query()).sql(dialect="spark")
+        schema = {names[path]: spark_types(tables[path].columns) for path in frames}
+        text = for_spark(renamed, schema, where.rpartition(":")[0]).sql(dialect="spark")
         with _set(session, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
-            frame = session.sql(text)
-        stream = self._tables.stream_environment.from_dataframe(frame, source_name="Spark SQL")
-        columns = tuple(
-            Column(each.name, type_of_spark(each.dataType.simpleString())) for each in frame.schema
-        )
-        return Table("Spark SQL", None, columns, lambda: stream, self._tables)
+            return session.sql(text)
 
-    def _paths_of(self, tree: Any) -> list[str]:
+    def _tables_of(self, tree: Any) -> dict[str, Table]:
         defined = {each.alias for each in tree.find_all(sqlglot().exp.CTE)}
         paths = [path_of(each) for each in tree.find_all(sqlglot().exp.Table)]
-        found = list(dict.fromkeys(path for path in paths if path not in defined))
-        for path in found:
-            self._tables.from_path(path)
-        return found
+        return {path: self._tables.from_path(path) for path in paths if path not in defined}
 
 
 @contextmanager

@@ -25,6 +25,7 @@ _INSTEAD = {
     "distinct": "key_by(...).process(...) with a ValueState that remembers the key",
     "order": "key_by(...).process(...) with event-time timers",
     "limit": "a bounded source, or filter(...)",
+    "offset": "a bounded source, or filter(...)",
 }
 
 
@@ -184,7 +185,8 @@ def unbounded_part(tree: Any) -> tuple[str, str]:
             ), instead
     if tree.find(sql.AggFunc):
         return "aggregation", _INSTEAD["group"]
-    return "this query", "map(), filter() and process()"
+    part = tree.key.upper() if isinstance(tree, sql.SetOperation) else "this query"
+    return part, "map(), filter() and process()"
 
 
 def selected(tree: Any, columns: Sequence[str]) -> list[tuple[str, Any]]:

@@ -77,6 +77,7 @@ def _is(node: Any, *names: str) -> bool:
 
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_OF_NUMBERS = ("Avg", "Sum", "Stddev", "StddevPop", "StddevSamp", "Variance", "VariancePop")
 
 
 def _cast(node: Any, data_type: Any) -> Any:
@@ -102,10 +103,11 @@ def _division(node: Any) -> Any:
 
 
 def _aggregate(node: Any) -> Any:
-    """AVG and SUM of whole numbers have the type of the numbers, also over a window."""
+    """AVG, SUM and the like of whole numbers have the type of the numbers, also over a window."""
     exp = sqlglot().exp
     aggregate = node.this if isinstance(node, exp.Window) else node
-    if isinstance(node.parent, exp.Window) or not isinstance(aggregate, (exp.Avg, exp.Sum)):
+    is_number = type(aggregate).__name__ in _OF_NUMBERS
+    if isinstance(node.parent, exp.Window) or not is_number:
         return node
     is_distinct = isinstance(aggregate.this, exp.Distinct)
     values = aggregate.this.expressions[0] if is_distinct else aggregate.this
@@ -186,9 +188,7 @@ def _unsupported(_: Any) -> Any:
 
 _REWRITES: dict[str, Callable[[Any], Any]] = {
     "Div": _division,
-    "Avg": _aggregate,
-    "Sum": _aggregate,
-    "Window": _aggregate,
+    **dict.fromkeys((*_OF_NUMBERS, "Window"), _aggregate),
     "Greatest": _extreme,
     "Least": _extreme,
     "Cast": _converted,

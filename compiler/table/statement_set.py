@@ -96,11 +96,11 @@ class StatementSet:
         """
         self._check_inserts("explain")
         environment = self._tables.stream_environment
-        first = len(environment.get_transformations())
+        earlier = environment.get_transformations()
         try:
             self._write()
         finally:
-            program = environment.detached_part(first)
+            program = environment.detached_part(earlier)
         return plan_text(program, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
@@ -132,9 +132,9 @@ class StatementSet:
             f"default_catalog.default_database.{each.path}" for each in self._inserts
         )
         environment = self._tables.stream_environment
-        first = len(environment.get_transformations())
+        earlier = environment.get_transformations()
         self.attach_as_datastream()
-        return TableResult(client=environment.execute_part(first, name))
+        return TableResult(client=environment.execute_part(earlier, name))
 
 
 def _write(tables: StreamTableEnvironment, insert: _Insert) -> None:

@@ -535,9 +535,9 @@ class StreamTableEnvironment(TableEnvironment):
 
     def plan_of(self, table: Table, details: Sequence[ExplainDetail]) -> str:
         """The plan of a query."""
-        first = len(self._environment.get_transformations())
+        earlier = self._environment.get_transformations()
         end = self.to_data_stream(table).transformation
-        return plan_text(self._environment.detached_part(first, end), details)
+        return plan_text(self._environment.detached_part(earlier, end), details)
 
     def create_statement_set(self) -> StatementSet:
         """A set of INSERT INTO statements that become one job."""
@@ -597,10 +597,10 @@ class StreamTableEnvironment(TableEnvironment):
 
     def result_of(self, table: Table) -> TableResult:
         """Runs a query as a job."""
-        first = len(self._environment.get_transformations())
+        earlier = self._environment.get_transformations()
         stream = self.to_data_stream(table)
         rows = stream.collect_async().converted_by(without_names)
-        client = self._environment.execute_part(first, "collect")
+        client = self._environment.execute_part(earlier, "collect")
         mode = self._environment.get_configuration().get_string(RUNTIME_MODE, "STREAMING")
         return TableResult(table.columns, rows, client, shows_kinds=mode.upper() != "BATCH")
 

@@ -9,10 +9,21 @@ from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
 from opchain.compiler.dsl.captured_functions import NotCapturable
 from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
-from opchain.compiler.table.data_types import DataTypes, RowField, RowType, data_type_of
+from opchain.compiler.table.data_types import DataTypes, RowField, RowType
 from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import STRING, Column, Compiler, Typed, by_position
+from opchain.compiler.table.fields import check_names, named_fields
 from opchain.compiler.table.queries import projection
+from opchain.compiler.table.relations import (
+    GroupedTable,
+    InnerJoin,
+    Sort,
+    combined,
+    distinct,
+    has_aggregates,
+    joined,
+    sort,
+)
 from opchain.compiler.table.table_descriptor import Schema, TableSchema
 from opchain.compiler.table.table_result import schema_of
 from opchain.compiler.table.user_functions import (
@@ -45,6 +56,7 @@ class Table(NotCapturable):
         columns: All columns.
         stream: Creates the stream of the rows.
         definition: The statement CREATE VIEW of a view; None if it was not created by a statement.
+        made_by: The join or sort whose result it is, which `filter`, `offset` and `fetch` extend.
     """
 
     path: str
@@ -53,6 +65,7 @@ class Table(NotCapturable):
     stream: Callable[[], DataStream[Any]] = field(compare=False, repr=False)
     environment: StreamTableEnvironment | None = field(default=None, compare=False, repr=False)
     definition: str | None = field(default=None, compare=False, repr=False)
+    made_by: InnerJoin | Sort | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """A name of the table for SQL: `f"SELECT a FROM {table}"`."""
@@ -104,8 +117,10 @@ class Table(NotCapturable):
         Raises:
             GraphError: Two columns have the same name, or an expression does not fit the columns.
         """
+        if any(map(has_aggregates, fields)):
+            return GroupedTable(self, ()).select(*fields)
         call = "Table.select"
-        return self._calculated(call, _named_fields(call, fields, self.columns))
+        return self.calculated(call, named_fields(call, fields, self.columns))
 
     def filter(self, predicate: Expression) -> Table:
         """The rows for which the predicate is true.
@@ -115,6 +130,16 @@ class Table(NotCapturable):
         """
         call = "Table.filter"
         condition = checked(predicate, Expression, call, "the predicate").tree
+        if isinstance(self.made_by, InnerJoin):
+            return self.made_by.where(condition, call)
+        return self.filtered(call, condition)
+
+    def filtered(self, call: str, condition: Any) -> Table:
+        """The rows for which the condition, a tree, is true.
+
+        Raises:
+            GraphError: It is no BOOLEAN.
+        """
         calculation = _calculation_of(call, self.columns, self._functions(), None, condition)
         return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
 
@@ -129,15 +154,15 @@ class Table(NotCapturable):
             GraphError: There is a column of this name.
         """
         call = "Table.add_columns"
-        added = _named_fields(call, fields, self.columns, len(self.columns))
-        return self._calculated(call, [*self._own_fields(), *added])
+        added = named_fields(call, fields, self.columns, len(self.columns))
+        return self.calculated(call, [*self._own_fields(), *added])
 
     def add_or_replace_columns(self, *fields: Expression) -> Table:
         """The columns, and one for each expression. It replaces the column of its name."""
         call = "Table.add_or_replace_columns"
-        added = _named_fields(call, fields, self.columns, len(self.columns))
-        _check_names(call, added)
-        return self._calculated(call, list({**dict(self._own_fields()), **dict(added)}.items()))
+        added = named_fields(call, fields, self.columns, len(self.columns))
+        check_names(call, added)
+        return self.calculated(call, list({**dict(self._own_fields()), **dict(added)}.items()))
 
     def rename_columns(self, *fields: Expression) -> Table:
         """The columns with other names: `table.rename_columns(col("a").alias("b"))`.
@@ -153,7 +178,7 @@ class Table(NotCapturable):
                 raise GraphError(f"{at_call(call)} takes col('old').alias('new'), and got {each}")
             names[self._existing(tree.this.name, call)] = tree.alias
         renamed = [(names.get(name, name), tree) for name, tree in self._own_fields()]
-        return self._calculated(call, renamed)
+        return self.calculated(call, renamed)
 
     def drop_columns(self, *fields: Expression) -> Table:
         """The other columns.
@@ -162,16 +187,103 @@ class Table(NotCapturable):
             GraphError: There is no such column.
         """
         call = "Table.drop_columns"
-        dropped = [name for name, _ in _named_fields(call, fields, self.columns)]
+        dropped = [name for name, _ in named_fields(call, fields, self.columns)]
         for name in dropped:
             self._existing(name, call)
-        return self._calculated(call, [one for one in self._own_fields() if one[0] not in dropped])
+        return self.calculated(call, [one for one in self._own_fields() if one[0] not in dropped])
 
     def union_all(self, right: Table) -> Table:
         """The rows of both tables. A column has this table's name, and a type that the values of both tables fit into."""
         checked(right, Table, "Table.union_all", "the other table")
         assert self.environment is not None
         return self.environment.planner.union(self, right, at_call("Table.union_all"))
+
+    def union(self, right: Table) -> Table:
+        """The rows of both tables, each once. The columns are as in `union_all`."""
+        return self._combined("union", right)
+
+    def intersect(self, right: Table) -> Table:
+        """The rows that both tables have, each once."""
+        return self._combined("intersect", right)
+
+    def intersect_all(self, right: Table) -> Table:
+        """The rows that both tables have, as often as both have them."""
+        return self._combined("intersect_all", right)
+
+    def minus(self, right: Table) -> Table:
+        """The rows that the other table does not have, each once."""
+        return self._combined("minus", right)
+
+    def minus_all(self, right: Table) -> Table:
+        """The rows, each less often by the number of times that the other table has it."""
+        return self._combined("minus_all", right)
+
+    def _combined(self, operation: str, right: Table) -> Table:
+        checked(right, Table, f"Table.{operation}", "the other table")
+        return combined(self, right, operation, at_call(f"Table.{operation}"))
+
+    def distinct(self) -> Table:
+        """Each row once."""
+        return distinct(self, at_call("Table.distinct"))
+
+    def group_by(self, *fields: Expression) -> GroupedTable:
+        """Groups of rows with equal values of these expressions, for `GroupedTable.select`."""
+        return GroupedTable(self, named_fields("Table.group_by", fields, self.columns))
+
+    def join(self, right: Table, join_predicate: Expression | None = None) -> Table:
+        """The pairs of rows for which the predicate is true. Without it, `where` may have the predicate.
+
+        Raises:
+            GraphError: Both tables have a column of this name, or no column of one equals one of the other.
+        """
+        return self._joined("join", right, join_predicate)
+
+    def left_outer_join(self, right: Table, join_predicate: Expression | None = None) -> Table:
+        """As `join`, and this table's other rows with NULL in the columns of the other table."""
+        return self._joined("left_outer_join", right, join_predicate)
+
+    def right_outer_join(self, right: Table, join_predicate: Expression) -> Table:
+        """As `join`, and the other table's other rows with NULL in the columns of this table."""
+        return self._joined("right_outer_join", right, join_predicate)
+
+    def full_outer_join(self, right: Table, join_predicate: Expression) -> Table:
+        """As `join`, and the other rows of both tables with NULL in the columns of the other one."""
+        return self._joined("full_outer_join", right, join_predicate)
+
+    def _joined(self, method: str, right: Table, predicate: Expression | None) -> Table:
+        call = f"Table.{method}"
+        checked(right, Table, call, "the other table")
+        if predicate is not None:
+            checked(predicate, Expression, call, "the predicate")
+        tree = None if predicate is None else predicate.tree
+        return joined(self, right, method.removesuffix("join").rstrip("_"), tree, call)
+
+    def order_by(self, *fields: Expression) -> Table:
+        """The rows in the order of these expressions, such as `col("a")` or `col("a").desc`. NULL is the greatest value."""
+        return sort(self, fields, "Table.order_by")
+
+    def offset(self, offset: int) -> Table:
+        """The rows without the first ones. Which rows are first is defined directly after `order_by`.
+
+        Raises:
+            GraphError: The number is negative, or there is an offset or a limit already.
+        """
+        return self._sort().with_offset(offset, "Table.offset")
+
+    def fetch(self, fetch: int) -> Table:
+        """The first rows. Which rows are first is defined directly after `order_by` or `offset`.
+
+        Raises:
+            GraphError: The number is negative, or there is a limit already.
+        """
+        return self._sort().with_fetch(fetch, "Table.fetch")
+
+    def limit(self, fetch: int, offset: int = 0) -> Table:
+        """The first rows after an offset."""
+        return self.offset(offset).fetch(fetch)
+
+    def _sort(self) -> Sort:
+        return self.made_by if isinstance(self.made_by, Sort) else Sort(self)
 
     def map(self, func: Expression | UserDefinedScalarFunctionWrapper) -> Table:
         """The fields of the rows that a scalar function returns. A function without arguments gets the whole row.
@@ -208,13 +320,14 @@ class Table(NotCapturable):
             )
         return name
 
-    def _calculated(self, call: str, fields: list[tuple[str, Any]]) -> Table:
-        _check_names(call, fields)
+    def calculated(self, call: str, fields: list[tuple[str, Any]]) -> Table:
+        """The columns that these trees give."""
+        check_names(call, fields)
         calculation = _calculation_of(call, self.columns, self._functions(), fields)
         return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
 
     def _derived(self, columns: tuple[Column, ...], stream: Callable[[], DataStream[Any]]) -> Table:
-        return Table("", None, columns, stream, self.environment)
+        return Table(self.path, None, columns, stream, self.environment)
 
     def print_schema(self) -> None:
         """Prints the columns and their types."""
@@ -305,55 +418,6 @@ def _calculation_of(
     )
 
 
-def _named_fields(
-    call: str, expressions: Sequence[Expression | str], columns: Sequence[Column], first: int = 0
-) -> list[tuple[str, Any]]:
-    """The names and trees of the columns that expressions give. A computed column is `_c` and its place, from `first`."""
-    found: list[tuple[str, Any]] = []
-    for each in expressions:
-        if isinstance(each, str):
-            raise TypeError(f"{at_call(call)}: {each!r} is a str; pass col({each!r})")
-        tree = checked(each, Expression, call, "the column").tree
-        if tree.is_star:
-            found += [(name, Expression.of_column(name).tree) for name, _ in columns]
-        else:
-            found.append((_name_of(tree) or f"_c{first + len(found)}", tree))
-    return found
-
-
-def _check_names(call: str, fields: Sequence[tuple[str, Any]]) -> None:
-    """Checks that each column has a name of its own.
-
-    Raises:
-        GraphError: Two columns have the same name.
-    """
-    names = [name for name, _ in fields]
-    for name in names:
-        if names.count(name) > 1:
-            raise GraphError(
-                f"{at_call(call)}: two columns would have the name '{name}'; give one of them another name with "
-                ".alias('...')"
-            )
-
-
-def _name_of(tree: Any) -> str | None:
-    """The name of a column; None if it is computed. A cast and a field have names made from that of their operand."""
-    kind = type(tree).__name__
-    if kind in ("Alias", "Column"):
-        return str(tree.alias_or_name)
-    if kind == "Paren":
-        return _name_of(tree.this)
-    if kind not in ("Cast", "Dot"):
-        return None
-    name = _name_of(tree.this)
-    if name is None:
-        return None
-    if kind == "Cast":
-        return f"{name}-{data_type_of(tree.to.sql(dialect='flink'))}"
-    key = tree.expression
-    return f"{name}$_{key.this}" if type(key).__name__ == "Literal" else f"{name}${key.name}"
-
-
 @dataclass(frozen=True)
 class TablePipeline:
     """A table, and the table that its rows are written to. Flink: TablePipeline."""
@@ -400,9 +464,7 @@ class ChangelogMode:
 
 
 for _name in (
-    *("group_by", "distinct", "join", "left_outer_join", "right_outer_join", "full_outer_join"),
-    *("join_lateral", "left_outer_join_lateral", "minus", "minus_all", "union", "intersect"),
-    *("intersect_all", "order_by", "offset", "fetch", "limit", "window", "over_window"),
+    *("join_lateral", "left_outer_join_lateral", "window", "over_window"),
     *("flat_map", "aggregate", "flat_aggregate"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):

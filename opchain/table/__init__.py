@@ -12,6 +12,7 @@ from opchain.reexports import reexports
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
     from opchain.compiler.table.explain import ExplainDetail
+    from opchain.compiler.table.relations import GroupedTable
     from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
     from opchain.compiler.table.statement_set import StatementSet
     from opchain.compiler.table.stream_table_environment import (
@@ -34,6 +35,7 @@ __all__ = [
     "EnvironmentSettings",
     "ExplainDetail",
     "FormatDescriptor",
+    "GroupedTable",
     "ResultKind",
     "Row",
     "RowKind",

@@ -1,8 +1,9 @@
 """Table. Using any other name raises an error. PyFlink: pyflink.table.table."""
 
+from opchain.compiler.table.relations import GroupedTable
 from opchain.compiler.table.table import Table
 from opchain.reexports import reexports
 
-__all__ = ["Table"]
+__all__ = ["GroupedTable", "Table"]
 
 __getattr__ = reexports(__name__)

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.compiler.table.data_types import DataTypes
+from opchain.compiler.table.expression_functions import col
 from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.compiler.table.table import Table
 
 SCHEMA = Schema.new_builder().column("n", "INT").build()
@@ -44,9 +47,40 @@ def test_a_column_is_an_expression_and_not_its_name(table: Table) -> None:
         table.select("n")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", ["join", "order_by", "group_by"])
+@pytest.mark.parametrize("method", ["join_lateral", "window", "flat_aggregate"])
 def test_unsupported_methods_of_a_table_are_refused_by_name(method: str, table: Table) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"Table\.{method}\(\) .* to_data_stream\(\)"
     ):
         getattr(table, method)()
+
+
+@pytest.mark.parametrize(
+    ("query", "part", "instead"),
+    [
+        (lambda t: t.group_by(col("n")).select(col("n").count), "GROUP BY", "key_by"),
+        (lambda t: t.select(col("n").sum), "aggregation", "key_by"),
+        (lambda t: t.join(t.alias("m"), col("n") == col("m")), "JOIN", "interval_join"),
+        (lambda t: t.distinct(), "DISTINCT", "ValueState"),
+        (lambda t: t.order_by(col("n")), "ORDER BY", "timers"),
+        (lambda t: t.fetch(3), "LIMIT", "filter"),
+        (lambda t: t.offset(3), "OFFSET", "filter"),
+        (lambda t: t.minus(t), "EXCEPT", "filter"),
+        (lambda t: t.union(t), "UNION", "filter"),
+    ],
+)
+def test_relations_of_unbounded_tables_and_in_process_are_refused(
+    table: Table, query: Callable[[Table], Table], part: str, instead: str
+) -> None:
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=rf"Table.*\(test_table.py:.*{part} over the unbounded table '.*datagen.*{instead}",
+    ):
+        query(table)
+    environment = StreamTableEnvironment.create()
+    environment.get_config().set("execution.target", "local")
+    bounded = environment.from_elements([(1,)], ["n"])
+    with pytest.raises(
+        UnsupportedFeatureError, match=rf"Table.*{part} runs in Spark SQL, and this"
+    ):
+        query(bounded)
