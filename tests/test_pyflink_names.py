@@ -101,13 +101,13 @@ def test_a_refused_name_raises_an_error_when_it_is_used() -> None:
     )
     from opchain.datastream.connectors.pulsar import PulsarSource, StopCursor  # noqa: PLC0415
     from opchain.table.expressions import lag  # noqa: PLC0415
-    from opchain.table.udf import AggregateFunction, udtf  # noqa: PLC0415
+    from opchain.table.udf import AggregateFunction, udaf  # noqa: PLC0415
 
     text = r"opchain\.table\.expressions\.lag is not supported"
     with pytest.raises(UnsupportedFeatureError, match=text):
         lag("a")
-    with pytest.raises(UnsupportedFeatureError, match=r"udf\.udtf is not supported: .* Table API"):
-        udtf(result_types=None)
+    with pytest.raises(UnsupportedFeatureError, match=r"udf\.udaf is not supported: .* Table API"):
+        udaf(result_type=None)
     with pytest.raises(UnsupportedFeatureError, match=r"pulsar\.PulsarSource\.builder"):
         PulsarSource.builder()
     with pytest.raises(

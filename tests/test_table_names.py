@@ -17,7 +17,7 @@ def test_opchain_table_has_every_exported_name(name: str) -> None:
     assert name in dir(opchain.table)
 
 
-@pytest.mark.parametrize("name", ["SqlDialect", "TableFunction"])
+@pytest.mark.parametrize("name", ["SqlDialect", "AggregateFunction"])
 def test_unsupported_names_of_pyflink_table_are_refused_when_used(name: str) -> None:
     refused = getattr(opchain.table, name)
     with pytest.raises(

@@ -304,10 +304,13 @@ class Expression:
     # Names, types and parts
 
     def alias(self, name: str, *extra_names: str) -> Expression:
-        """The expression as a column of this name."""
-        if extra_names:
-            raise refused("Expression.alias with several names", _INSTEAD)
+        """The expression as a column of this name. A call of a table function has a name for each of its columns."""
         exp = sqlglot().exp
+        if extra_names:
+            if not isinstance(self.tree, exp.Anonymous):
+                raise refused("Expression.alias with several names", _INSTEAD)
+            names = [exp.to_identifier(each, quoted=True) for each in (name, *extra_names)]
+            return Expression(exp.Aliases(this=self.tree.copy(), expressions=names))
         tree = self.tree.this if isinstance(self.tree, exp.Alias) else self.tree
         quoted = exp.to_identifier(checked(name, str, "Expression.alias", "the name"), quoted=True)
         return Expression(exp.Alias(this=tree.copy(), alias=quoted))

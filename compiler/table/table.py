@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
+from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses
 from opchain.compiler.dsl.captured_functions import NotCapturable
 from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
@@ -28,9 +28,12 @@ from opchain.compiler.table.table_descriptor import Schema, TableSchema
 from opchain.compiler.table.table_result import schema_of
 from opchain.compiler.table.user_functions import (
     UserDefinedScalarFunctionWrapper,
+    UserDefinedTableFunctionWrapper,
+    table_call,
     with_functions,
 )
 from opchain.runtime.errors import GraphError, imported
+from opchain.runtime.functions.user_defined_functions import Unnesting
 from opchain.runtime.types.row import RowKind
 
 if TYPE_CHECKING:
@@ -305,6 +308,73 @@ class Table(NotCapturable):
             )
         return made.select(*(made.row.get(each.name).alias(each.name) for each in of.fields))
 
+    def flat_map(self, func: Expression | UserDefinedTableFunctionWrapper) -> Table:
+        """The rows that a table function returns. A function without arguments gets the whole row.
+
+        Raises:
+            GraphError: It is not a call of a table function.
+        """
+        call = "Table.flat_map"
+        if isinstance(func, Expression) and func.tree.alias_or_name != func.tree.name:
+            raise GraphError(
+                f"{at_call(call)} takes a call without alias(); call alias() of the result"
+            )
+        return self._unnested(call, func, [])
+
+    def join_lateral(
+        self,
+        table_function_call: Expression | UserDefinedTableFunctionWrapper,
+        join_predicate: Expression | None = None,
+    ) -> Table:
+        """Each row with each row that a table function returns for it: `f(col("a")).alias("b", "c")`.
+
+        Raises:
+            GraphError: It is not a call of a table function, or two columns would have one name.
+        """
+        call = "Table.join_lateral"
+        _check_no_predicate(join_predicate, call)
+        return self._unnested(call, table_function_call, self._own_fields())
+
+    def left_outer_join_lateral(
+        self,
+        table_function_call: Expression | UserDefinedTableFunctionWrapper,
+        join_predicate: Expression | None = None,
+    ) -> Table:
+        """As `join_lateral`, and the rows for which the function returns none, with NULL in its columns.
+
+        Raises:
+            GraphError: It is not a call of a table function, or two columns would have one name.
+        """
+        call = "Table.left_outer_join_lateral"
+        _check_no_predicate(join_predicate, call)
+        return self._unnested(call, table_function_call, self._own_fields(), keeps_all=True)
+
+    def _unnested(
+        self, call: str, func: Any, kept: list[tuple[str, Any]], *, keeps_all: bool = False
+    ) -> Table:
+        checked(func, (Expression, UserDefinedTableFunctionWrapper), call, "the function")
+        tree, function, names = table_call(func, self._functions(), at_call(call))
+        calculation = _calculation_of(
+            call, self.columns, self._functions(), [*kept, ("rows", tree)]
+        )
+        added = [
+            Column(name, each.data_type.nullable() if keeps_all else each.data_type)
+            for name, each in zip(
+                names or [each.name for each in function.fields], function.fields, strict=True
+            )
+        ]
+        columns = (*self.columns[: len(kept)], *added)
+        check_names(call, [(each.name, None) for each in columns])
+        unnesting = Unnesting([each.name for each in columns], len(kept), keeps_all=keeps_all)
+        return self._derived(
+            columns,
+            lambda: (
+                calculation.applied(self.rows())
+                .flat_map(unnesting, row_type(columns))
+                .name(f"rows of {function.name}")
+            ),
+        )
+
     def _functions(self) -> Mapping[str, UserDefinedScalarFunctionWrapper]:
         assert self.environment is not None
         return self.environment.functions
@@ -369,6 +439,11 @@ class Table(NotCapturable):
     ) -> TablePipeline:
         """An INSERT INTO of the rows, which `execute()` or a statement set runs."""
         return TablePipeline(table_path_or_descriptor, self, overwrite)
+
+
+def _check_no_predicate(predicate: Expression | None, call: str) -> None:
+    if predicate is not None and str(predicate) != "TRUE":
+        raise refused(f"{call} with a predicate", "call where() of the result")
 
 
 class _TableCompiler(Compiler):
@@ -464,8 +539,7 @@ class ChangelogMode:
 
 
 for _name in (
-    *("join_lateral", "left_outer_join_lateral", "window", "over_window"),
-    *("flat_map", "aggregate", "flat_aggregate"),
+    *("window", "over_window", "aggregate", "flat_aggregate"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):
     setattr(

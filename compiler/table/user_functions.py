@@ -1,4 +1,4 @@
-"""`udf`: scalar functions of users for SQL and the Table API, their calls in a query, and the names that SQL has taken."""
+"""`udf` and `udtf`: scalar and table functions of users for SQL and the Table API, their calls in a query, and the names that SQL has taken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.table.connectors.row_types import type_information_of
-from opchain.compiler.table.data_types import DataType, RowType, data_type_of
+from opchain.compiler.table.data_types import DataType, DataTypes, RowField, RowType, data_type_of
 from opchain.compiler.table.expression import Expression, tree_of
 from opchain.compiler.table.expressions import Typed, cast, sqlglot
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
@@ -16,6 +16,7 @@ from opchain.runtime.functions.callables import name_of
 from opchain.runtime.functions.sql import RowExpression
 from opchain.runtime.functions.user_defined_functions import (
     DelegatingScalarFunction,
+    RowsOfTableFunction,
     ScalarFunction,
     UserCall,
     UserDefinedFunction,
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _FUNCTION = "function"
+_UNNESTED = "unnested"
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 
 
 class UserDefinedScalarFunctionWrapper:
     """A scalar function with its types, which `udf` returns. A call makes an expression."""
+
+    _made_by = "udf"
 
     def __init__(
         self,
@@ -40,7 +44,7 @@ class UserDefinedScalarFunctionWrapper:
         deterministic: bool | None,
         name: str | None,
     ) -> None:
-        where = at_call("udf")
+        where = at_call(self._made_by)
         _check_function(func, func_type, where)
         self.function: ScalarFunction = (
             func if isinstance(func, ScalarFunction) else DelegatingScalarFunction(func)
@@ -68,6 +72,64 @@ class UserDefinedScalarFunctionWrapper:
 
     def __deepcopy__(self, _: Any) -> UserDefinedScalarFunctionWrapper:
         return self  # trees are copied, and their functions are not
+
+
+class UserDefinedTableFunctionWrapper(UserDefinedScalarFunctionWrapper):
+    """A table function with its types, which `udtf` returns. To the compiler, its result is an array of rows."""
+
+    _made_by = "udtf"
+
+    def __init__(
+        self,
+        func: Any,
+        input_types: Any,
+        result_types: Any,
+        deterministic: bool | None,
+        name: str | None,
+    ) -> None:
+        where = at_call(self._made_by)
+        _check_function(func, "general", where)
+        is_text = isinstance(result_types, str)
+        given = data_type_of(result_types) if is_text else result_types
+        if is_text and isinstance(given, RowType):
+            row = given
+        else:
+            types = _types_of(given, where) or [_type_of(given, where)]
+            row = DataTypes.ROW([RowField(f"f{n}", each) for n, each in enumerate(types)])
+        rows = RowsOfTableFunction(func, len(row.fields))
+        of = DataTypes.ARRAY(row)
+        super().__init__(rows, input_types, of, "general", deterministic, name or name_of(func))
+        self.fields = row.fields
+
+    def alias(self, *alias_names: str) -> Expression:
+        """A call with the whole row, and names for the columns of the results."""
+        return Expression(self.of_row()).alias(*alias_names)
+
+
+def table_call(
+    func: Any, functions: Mapping[str, UserDefinedScalarFunctionWrapper], where: str
+) -> tuple[Any, UserDefinedTableFunctionWrapper, list[str]]:
+    """The tree of a call of a table function, the function, and the names that `alias` gave to its columns.
+
+    Raises:
+        GraphError: It is not a call of a table function, or there are more or fewer names than columns.
+    """
+    exp = sqlglot().exp
+    tree = func.tree.copy() if isinstance(func, Expression) else func.of_row()
+    names = [tree.alias] if isinstance(tree, exp.Alias) else []
+    if isinstance(tree, exp.Aliases):
+        names = [each.name for each in tree.expressions]
+    tree = with_functions(tree.this if names else tree, functions)
+    function = function_of(tree)
+    if not isinstance(function, UserDefinedTableFunctionWrapper):
+        raise GraphError(f"{where} takes a call of a function that udtf() returned, and got {func}")
+    if names and len(names) != len(function.fields):
+        raise GraphError(
+            f"{where}: {function.name} has {len(function.fields)} columns, and alias() gives {len(names)} names; "
+            "name each column"
+        )
+    tree.meta[_UNNESTED] = True
+    return tree, function, names
 
 
 def _check_function(func: Any, func_type: str, where: str) -> None:
@@ -115,6 +177,35 @@ def udf(
         input_types=input_types,
         result_type=result_type,  # type: ignore[arg-type]  # checked there
         func_type=func_type,
+        deterministic=deterministic,
+        name=name,
+    )
+    return made if f is None else made(f)
+
+
+def udtf(
+    f: Any = None,
+    input_types: Any = None,
+    result_types: Any = None,
+    deterministic: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """A table function of Python: it returns or yields any number of rows. Without `f`, a decorator.
+
+    Args:
+        f: The function, or an object of a TableFunction. A row is a tuple, a Row or, with one column, a value.
+        input_types: The types of the arguments. They are not needed.
+        result_types: The types of the columns f0, f1, ..., or a text such as "ROW<a INT, b STRING>" with their names.
+        deterministic: Whether equal arguments give equal results. Default: True, or as the TableFunction says.
+        name: The name in plans and errors.
+
+    Raises:
+        TypeError: There are no result types, or `f` is not a function.
+    """
+    made = partial(
+        UserDefinedTableFunctionWrapper,
+        input_types=input_types,
+        result_types=result_types,
         deterministic=deterministic,
         name=name,
     )
@@ -184,6 +275,10 @@ class UserCalls:
         """
         function = function_of(tree)
         assert function is not None
+        if isinstance(function, UserDefinedTableFunctionWrapper) and _UNNESTED not in tree.meta:
+            raise GraphError(
+                f"{where}: {tree.name} is a table function; call it in flat_map() or join_lateral()"
+            )
         operands = ", ".join(each.sql(dialect="flink") for each in tree.expressions)
         shown = f"{tree.name}({operands})"
         texts = [each.text for each in _fitted(function, arguments, f"{where}: {shown}")]

@@ -1,16 +1,18 @@
-"""Scalar functions of users, which queries call. A query's operator calls them before it computes its expressions."""
+"""Scalar and table functions of users, which queries call. A query's operator calls them before it computes its expressions."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.functions.record_functions import FilterFunction, MapFunction
+from opchain.runtime.functions.record_functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.runtime.types.coders import coder_converter
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.functions.sql import RowExpression
@@ -42,6 +44,74 @@ class DelegatingScalarFunction(ScalarFunction):
     def eval(self, *args: Any) -> Any:
         """The result of the callable."""
         return self.func(*args)
+
+
+class TableFunction(UserDefinedFunction):
+    """Turns the values of some columns into any number of rows. Flink: TableFunction."""
+
+    @abstractmethod
+    def eval(self, *args: Any) -> Any:
+        """The rows for the values of the arguments."""
+
+
+class RowsOfTableFunction(ScalarFunction):
+    """A table function as a function that returns the list of its rows.
+
+    Args:
+        func: A callable, or an object of a TableFunction.
+        width: The number of columns. Rows with fewer values end with NULL.
+    """
+
+    def __init__(self, func: Any, width: int) -> None:
+        self.func = func
+        self.width = width
+
+    def is_deterministic(self) -> bool:
+        """Whether the table function is."""
+        return not isinstance(self.func, TableFunction) or self.func.is_deterministic()
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Opens a TableFunction."""
+        if isinstance(self.func, TableFunction):
+            self.func.open(runtime_context)
+
+    def close(self) -> None:
+        """Closes a TableFunction."""
+        if isinstance(self.func, TableFunction):
+            self.func.close()
+
+    def eval(self, *args: Any) -> list[tuple[Any, ...]]:
+        """The rows. As in PyFlink, a tuple that is returned is one row, and None stands for none."""
+        found = (self.func.eval if isinstance(self.func, TableFunction) else self.func)(*args)
+        if found is None:
+            return []
+        rows = found if isinstance(found, (list, range, Generator)) else [found]
+        return list(map(self._values, rows))
+
+    def _values(self, row: Any) -> tuple[Any, ...]:
+        values = tuple(row) if isinstance(row, (tuple, Row)) else (row,)
+        return values + (None,) * (self.width - len(values))
+
+
+class Unnesting(FlatMapFunction[Any, Any]):
+    """A row for each row in the last column: values of the first columns, and those of that row.
+
+    Args:
+        names: The names of the columns of the results.
+        kept: The number of first columns.
+        keeps_all: Whether a row without rows in its last column has a result, with NULLs.
+    """
+
+    def __init__(self, names: Sequence[str], kept: int, *, keeps_all: bool) -> None:
+        self.kept = kept
+        self.names = list(names)
+        self._of_none = [(None,) * (len(names) - kept)] if keeps_all else []
+
+    def flat_map(self, value: Any) -> Iterator[Row]:
+        """The resulting rows."""
+        values, row = tuple(value), Row(*self.names)
+        for each in values[-1] or self._of_none:
+            yield row(*values[: self.kept], *each)
 
 
 class UserCall:

@@ -12,7 +12,7 @@ from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError
 from opchain.table import DataTypes, StreamTableEnvironment, Table
 from opchain.table.expressions import call, col, lit
-from opchain.table.udf import udf
+from opchain.table.udf import udf, udtf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,6 +206,13 @@ def test_functions_of_the_user_run_before_and_after_spark(tables: Tables) -> Non
     assert set(rows_of(found)) == {(64, -16), (32, -8), (40, -10)}
     ordered = tables.a.join(tables.b).where(same & (negated(n) < -7)).order_by(negated(n), t)
     assert [tuple(row) for row in rows_of(ordered.select(n, t))] == [(9, "q"), (9, "x"), (9, "x")]
+
+
+def test_words_of_a_table_function_are_counted(tables: Tables) -> None:
+    split = udtf(lambda row: row[1].split("b"), result_types=[DataTypes.STRING()])
+    words = tables.b.flat_map(split).alias("word")
+    counts = words.group_by(col("word")).select(col("word"), lit(1).count)
+    assert set(rows_of(counts)) == {("x", 2), ("q", 1), ("", 1), ("y", 1)}
 
 
 def test_a_group_is_written_and_read_by_other_queries(tables: Tables) -> None:
