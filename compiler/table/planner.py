@@ -13,6 +13,7 @@ from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table.calculation import Calculation, projected
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import DataTypes, spark_schema, spark_types, type_of_spark
+from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import (
     Column,
     Compiler,
@@ -25,6 +26,8 @@ from opchain.compiler.table.expressions import (
 )
 from opchain.compiler.table.queries import (
     is_scalar,
+    lateral_call,
+    names_of_columns,
     path_of,
     projection,
     renamed,
@@ -73,10 +76,16 @@ class Planner:
         if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
             left, right = self._by_streams(tree.left), self._by_streams(tree.right)
             return None if left is None or right is None else self.union(left, right, _the_query())
-        return self._select(tree) if is_scalar(tree) else None
+        joins, scalar = tree.args.get("joins") or [], tree.copy()
+        if all(lateral_call(each, self._tables.functions) for each in joins):
+            scalar.set("joins", None)
+        return self._select(scalar, joins) if is_scalar(scalar) else None
 
-    def _select(self, tree: Any) -> Table | None:
-        """The result of a scalar SELECT; None if the query in FROM needs Spark SQL."""
+    def _select(self, tree: Any, joins: Sequence[Any]) -> Table | None:
+        """The result of a scalar SELECT with these joins of table functions.
+
+        None if the query in FROM needs Spark SQL.
+        """
         source = source_of(tree)
         if source is None:
             if any(map(function_of, tree.walk())):
@@ -88,8 +97,14 @@ class Planner:
         below = self._tables.from_path(path_of(source)) if is_table else self._by_streams(source)
         if below is None:
             return None
-        values = by_position(renamed(source, below.columns))
-        names = [source.alias_or_name]
+        columns = renamed(source, below.columns)
+        names = [source.alias_or_name, *(each.this.alias_or_name for each in joins)]
+        for join in joins:
+            if columns != below.columns:
+                below = below.alias(*(each.name for each in columns))
+            below = self._lateral(below, join)
+            columns = below.columns
+        values = by_position(columns)
         where = tree.args.get("where")
         calculation = Calculation(
             below.columns,
@@ -98,6 +113,18 @@ class Planner:
             None if where is None else where.this,
         )
         return self._calculated(calculation, below)
+
+    def _lateral(self, below: Table, join: Any) -> Table:
+        """The result of a join with LATERAL TABLE."""
+        call = lateral_call(join, self._tables.functions).copy()
+        for column in call.find_all(sqlglot().exp.Column):
+            column.set("table", None)
+        names = [each.name for each in names_of_columns(join.this)]
+        func = Expression(call)
+        func = func.alias(*names) if names else func
+        if join.side == "LEFT":
+            return below.left_outer_join_lateral(func)
+        return below.join_lateral(func)
 
     def _of_calls(self, tree: Any) -> Table:
         """The result of a SELECT without FROM that calls functions of the user, which run in the job."""

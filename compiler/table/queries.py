@@ -10,7 +10,7 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.sql import RowProjection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from opchain.compiler.table.expressions import Column, Typed
 
@@ -55,13 +55,13 @@ def _with_queries(tree: Any, defined: Mapping[str, Any], sql: Any) -> Any:
         found = defined.get(table.name) if len(table.parts) == 1 else None
         if found is not None:
             query = found.this.copy().subquery(table.alias_or_name)
-            names = _names_of_columns(table) or _names_of_columns(found)
+            names = names_of_columns(table) or names_of_columns(found)
             query.args["alias"].set("columns", [each.copy() for each in names])
             table.replace(query)
     return tree
 
 
-def _names_of_columns(tree: Any) -> list[Any]:
+def names_of_columns(tree: Any) -> list[Any]:
     """The names of columns in `AS t(x, y)` or `WITH t(x, y) AS`."""
     alias = tree.args.get("alias")
     return [] if alias is None else alias.args.get("columns") or []
@@ -73,7 +73,7 @@ def renamed(source: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
     Raises:
         GraphError: There are more or fewer names than columns.
     """
-    names = [each.name for each in _names_of_columns(source)]
+    names = [each.name for each in names_of_columns(source)]
     if names and len(names) != len(columns):
         raise GraphError(
             f"{source.sql(dialect='flink')} names {len(names)} columns, and the query has {len(columns)} "
@@ -105,6 +105,16 @@ def is_scalar(tree: Any) -> bool:
             *([tree.args["where"].this] if tree.args.get("where") else []),
         ]
     )
+
+
+def lateral_call(join: Any, functions: Container[str]) -> Any:
+    """The call of a function of the user in `LATERAL TABLE(...)`; None for another join."""
+    sql, lateral = sqlglot().exp, join.this
+    on = join.args.get("on")
+    if not isinstance(lateral, sql.Lateral) or not (on is None or on == sql.true()):
+        return None
+    calls = lateral.this.expressions if lateral.this.name.upper() == "TABLE" else []
+    return calls[0] if calls and calls[0].name.lower() in functions else None
 
 
 def expanded(tree: Any, columns_of: Callable[[str], Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Table functions of users in the Table API. Results are those of PyFlink 2.3, except for NULL in a single INT column."""
+"""Table functions of users in the Table API and SQL. Results are those of PyFlink 2.3, except for NULL in a single INT column."""
 
 from __future__ import annotations
 
@@ -130,6 +130,33 @@ def test_a_table_function_is_called_by_its_registered_name(table: Table) -> None
     table.environment.create_temporary_function("pairs_of", pairs)
     found = table.join_lateral(call("pairs_of", k, s).alias("p", "q")).select(k, col("q"))
     assert result(found)[1] == [(1, "x"), (1, "y")]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (
+            "SELECT * FROM a, LATERAL TABLE(f(k, s)) AS t(p, q)",
+            [(1, "x y", 2, "x"), (1, "x y", 2, "y")],
+        ),
+        ("SELECT k, f1 FROM a CROSS JOIN LATERAL TABLE(f(k, s))", [(1, "x"), (1, "y")]),
+        (
+            "SELECT b.n, t.q FROM a AS b(n, m) LEFT JOIN LATERAL TABLE(f(b.n, b.m)) AS t(p, q) ON TRUE WHERE n < 3",
+            [(1, "x"), (1, "y"), (2, None)],
+        ),
+        (
+            "SELECT q, r FROM a, LATERAL TABLE(f(k, s)) AS t(p, q), LATERAL TABLE(f(p, 'z')) AS u(o, r)",
+            [("x", "z"), ("y", "z")],
+        ),
+    ],
+)
+def test_sql_joins_a_table_function(table: Table, query: str, rows: list[Any]) -> None:
+    assert table.environment is not None
+    table.environment.create_temporary_view("a", table)
+    table.environment.create_temporary_function("f", pairs)
+    assert result(table.environment.sql_query(query))[1] == rows
+    with pytest.raises(UnsupportedFeatureError, match=r"GROUP BY with the function f .* a view"):
+        table.environment.sql_query(f"SELECT COUNT(*) FROM ({query}) GROUP BY 1")
 
 
 def test_a_table_function_is_opened_and_closed_once(table: Table) -> None:
