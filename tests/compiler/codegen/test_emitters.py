@@ -65,8 +65,9 @@ class EitherMany(CoFlatMapFunction[int, int, int]):
 
 class Sink(SinkFunction[int]):
     def invoke(self, value: int, context: SinkFunction.Context) -> None:
-        with nullcontext():  # keeps it from being inlined
+        with nullcontext():
             self.value, self.context = value, context
+            return  # keeps it from being inlined
 
 
 def numbers(env: Any) -> Any:
