@@ -209,11 +209,11 @@ def _definition_of_getter(getter: Any) -> Definition:
         parts = [f"value.{each}" for each in names]
     if kind is methodcaller:
         parts = [f"{parts[0]}({', '.join(map(repr, given[1:]))})"]
-    text = f"lambda value: {parts[0] if len(parts) == 1 else f'({chr(44).join(parts)})'}"
-    function = eval(compile(text, "operator", "eval"), {})  # noqa: S307 - made of names and constants
+    text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+    code = compile(f"lambda value: {text}", "operator", "eval")
+    function = eval(code, {})  # noqa: S307 - made of names and constants
     function.__name__ = name
-    body: list[ast.stmt] = [ast.Return(f.expression(text[len("lambda value: ") :]))]
-    return Definition(function, ("value",), body, frozenset())
+    return Definition(function, ("value",), [ast.Return(f.expression(text))], frozenset())
 
 
 def meaning_of(name: str, definition: Definition) -> Meaning:

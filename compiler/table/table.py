@@ -242,15 +242,15 @@ class Table(NotCapturable):
         return self._joined("join", right, join_predicate)
 
     def left_outer_join(self, right: Table, join_predicate: Expression | None = None) -> Table:
-        """As `join`, and this table's other rows with NULL in the columns of the other table."""
+        """As `join`, and the unmatched rows of this table, with NULL in the other table's columns."""
         return self._joined("left_outer_join", right, join_predicate)
 
     def right_outer_join(self, right: Table, join_predicate: Expression) -> Table:
-        """As `join`, and the other table's other rows with NULL in the columns of this table."""
+        """As `join`, and the unmatched rows of the other table, with NULL in this table's columns."""
         return self._joined("right_outer_join", right, join_predicate)
 
     def full_outer_join(self, right: Table, join_predicate: Expression) -> Table:
-        """As `join`, and the other rows of both tables with NULL in the columns of the other one."""
+        """As `join`, and the unmatched rows of both tables, with NULL in the other table's columns."""
         return self._joined("full_outer_join", right, join_predicate)
 
     def _joined(self, method: str, right: Table, predicate: Expression | None) -> Table:
@@ -331,9 +331,7 @@ class Table(NotCapturable):
         Raises:
             GraphError: It is not a call of a table function, or two columns would have one name.
         """
-        call = "Table.join_lateral"
-        _check_no_predicate(join_predicate, call)
-        return self._unnested(call, table_function_call, self._own_fields())
+        return self._lateral("join_lateral", table_function_call, join_predicate)
 
     def left_outer_join_lateral(
         self,
@@ -345,9 +343,14 @@ class Table(NotCapturable):
         Raises:
             GraphError: It is not a call of a table function, or two columns would have one name.
         """
-        call = "Table.left_outer_join_lateral"
-        _check_no_predicate(join_predicate, call)
-        return self._unnested(call, table_function_call, self._own_fields(), keeps_all=True)
+        return self._lateral("left_outer_join_lateral", table_function_call, join_predicate)
+
+    def _lateral(self, method: str, func: Any, predicate: Expression | None) -> Table:
+        call = f"Table.{method}"
+        if predicate is not None and str(predicate) != "TRUE":
+            raise refused(f"{call} with a predicate", "call where() of the result")
+        keeps_all = method.startswith("left")
+        return self._unnested(call, func, self._own_fields(), keeps_all=keeps_all)
 
     def _unnested(
         self, call: str, func: Any, kept: list[tuple[str, Any]], *, keeps_all: bool = False
@@ -439,11 +442,6 @@ class Table(NotCapturable):
     ) -> TablePipeline:
         """An INSERT INTO of the rows, which `execute()` or a statement set runs."""
         return TablePipeline(table_path_or_descriptor, self, overwrite)
-
-
-def _check_no_predicate(predicate: Expression | None, call: str) -> None:
-    if predicate is not None and str(predicate) != "TRUE":
-        raise refused(f"{call} with a predicate", "call where() of the result")
 
 
 class _TableCompiler(Compiler):

@@ -107,8 +107,10 @@ def arrived_keys(
 
     `key_list` is the number of the list of columns that has the keys, if there is one.
     """
-    if isinstance(values, Columns) and (values.are_folded or key_list is not None):
-        return values.lists[0 if values.are_folded else key_list]  # type: ignore[index]
+    if isinstance(values, Columns):
+        number = 0 if values.are_folded else key_list
+        if number is not None:
+            return values.lists[number]
     return map(select, values)
 
 
