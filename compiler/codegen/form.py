@@ -639,7 +639,7 @@ def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
 
 
 def forward_variables(function: Function, is_forwarded: Callable[[str, str], bool]) -> None:
-    """Removes variables that hold the value of another variable, for which `is_forwarded`, and uses the other one."""
+    """Replaces variables that only hold the value of another variable, if `is_forwarded` says so."""
     parts: dict[str, ast.expr] = {}
 
     def rewrite(statement: ast.stmt) -> Lines | None:

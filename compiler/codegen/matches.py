@@ -7,7 +7,7 @@
             return 0                         else:
                                                  return 0
 
-A `match` with other patterns, such as those of classes and dictionaries, stays as it is.
+A `match` with other patterns, such as classes and dictionaries, is not rewritten.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     """The conditions of a pattern, and the assignments of its names."""
 
     Subject = ast.expr | list[ast.expr]
-    """An expression without side effects, or those of a tuple's items."""
+    """An expression without side effects, or a list with the expressions of a tuple's items."""
 
 
 def without_matches(body: f.Lines, taken: Iterable[str]) -> f.Lines:

@@ -1,4 +1,4 @@
-"""Groups, joins, sets and orders of tables. Their trees are those of SQL queries, which Spark SQL runs.
+"""Groups, joins, sets and orders of tables. They become trees of SQL queries, which Spark SQL runs.
 
 Spark only gets columns: opchain's operators compute the expressions before and after.
 """

@@ -94,7 +94,7 @@ class RowsOfTableFunction(ScalarFunction):
 
 
 class Unnesting(FlatMapFunction[Any, Any]):
-    """A row for each row in the last column: values of the first columns, and those of that row.
+    """A row for each row in the last column: the values of the first columns, and the values of that row.
 
     Args:
         names: The names of the columns of the results.

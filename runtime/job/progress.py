@@ -54,7 +54,7 @@ class StageProgress:
 
 
 class JobProgress(ABC):
-    """The progress of a job. The defaults are those of an unbounded job, whose history has the finished epochs."""
+    """The progress of a job. The defaults suit an unbounded job: its history has the finished epochs."""
 
     def stages(self) -> Sequence[StageProgress]:
         """All stages of a bounded job, in their order."""

@@ -1,4 +1,4 @@
-"""Groups, joins, sets and orders of the Table API over bounded tables. Results are those of PyFlink 2.3 in batch mode."""
+"""Groups, joins, sets and orders of the Table API over bounded tables. The results equal PyFlink 2.3's in batch mode."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _folded(
 
 
 def _keeps_records(fold: WindowFold | WindowSelection) -> bool:
-    """Whether a window holds whole records: those that it selects, or the first one."""
+    """Whether a window holds whole records: the selected ones, or the first."""
     return isinstance(fold, WindowSelection) or (fold.is_reduce and text_of(fold.folded) == HELD)
 
 

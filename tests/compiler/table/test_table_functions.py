@@ -1,4 +1,4 @@
-"""Table functions of users in the Table API and SQL. Results are those of PyFlink 2.3, except for NULL in a single INT column."""
+"""Table functions of users in the Table API and SQL. The results equal PyFlink 2.3's, except for NULL in a single INT column."""
 
 from __future__ import annotations
 

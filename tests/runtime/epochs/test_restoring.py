@@ -317,7 +317,7 @@ def test_no_record_is_late_after_a_source_has_another_parallelism(tmp_path: Path
     run.run(events=[("k", 1000, 1), ("k", 5, 1)])
     parallelism = 3
     run = run.restarted()
-    # Now the first subtask reads the split that was behind.
+    # Now the first subtask reads the split with the earlier times.
     run.run(events=[("k", 6, 1), ("k", 1001, 1), ("k", 1001, 1)])
     ended = run.run(events=[("k", 2000, 1), ("k", 2000, 1), ("k", 2000, 1)])
     assert [number for _, _, number in ended.records("sums")] == [2, 3]
