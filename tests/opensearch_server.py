@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.testing.kafka_broker import MavenServer, ServerUnavailableError, run_at_the_end
+from opchain.runtime.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,10 +106,7 @@ def opensearch_server() -> Iterator[OpenSearch]:
         pytest.skip(str(error))
     folder = Path(tempfile.mkdtemp(prefix="opchain-opensearch-"))
     (folder / "Start.java").write_text(_START, "utf-8")
-    with socket.socket() as http, socket.socket() as transport:
-        http.bind((_HOST, 0))
-        transport.bind((_HOST, 0))
-        ports = http.getsockname()[1], transport.getsockname()[1]
+    ports = free_ports(2)
     settings = [
         *(f"path.home={folder}", f"network.host={_HOST}", "discovery.type=single-node"),
         *(f"http.port={ports[0]}", f"transport.port={ports[1]}"),

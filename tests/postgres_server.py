@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions
 from opchain.runtime.testing.kafka_broker import run_at_the_end
+from opchain.runtime.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,7 +98,7 @@ def postgres_server() -> Iterator[Server]:
         call([f"{programs}/initdb", "-D", data, "-A", "trust", "-U", USER, "-N"])
         log = str(folder / "log")
         for attempt in range(_STARTS):
-            port = _free_port()
+            [port] = free_ports(1)
             settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
             try:
                 call([f"{programs}/pg_ctl", "-D", data, "-w", "-l", log, "-o", settings, "start"])
@@ -108,13 +108,6 @@ def postgres_server() -> Iterator[Server]:
             else:
                 break
         yield Server(port)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _programs() -> Path | None:

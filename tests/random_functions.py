@@ -13,7 +13,7 @@ from textwrap import indent
 from typing import Any
 
 HEAD = """
-import collections, contextlib, functools, itertools, json, re
+import collections, contextlib, functools, itertools, json, operator, re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -433,6 +433,15 @@ STATEMENTS = _statements(
     for x in [guarded({int}), within({int})]:\n{block}
     {last} += within({int}) % 10
     {list_}.append(within({int}))
+    match {data}:\n    case Data(1, x):\n        {new} = x\n    case Data(k=k, n=int(x)) if x > k:\n        {same} = x - k\n    case _:\n        {same} = {int}
+    match {any_}:\n    case None:\n        {new} = {int}\n    case int() | float():\n        {same} = 1\n    case str(x):\n        {same} = len(x)\n    case Named() | Data():\n        {same} = 2\n    case [x, *_]:\n        {same} = 3\n    case _:\n        {block}\n        {same} = 4
+    match {int}, {str}:\n    case (1 | 2) as k, _:\n        {new} = k\n    case x, '' | 'a':\n        {same} = x\n    case _, s:\n        {same} = len(s)
+    match {frozen}:\n    case Frozen(k, 3):\n        {new} = k\n    case x if {bool}:\n        {same} = x.n\n    case other:\n        {same} = other.k
+    {new} = 0\nmatch {str}:\n    case 'a' | 'b':\n        {same} = 1\n    case x if x > 'c':\n        {block}\n        {same} = 2
+    {new} = {int}\nwith contextlib.suppress(ZeroDivisionError, KeyError):\n    {same} = 10 // {int}
+    {new} = 0\nfor x in {list}:\n    if {bool}:\n        {same} = x\n        break\nelse:\n{block}\n    {same} = {int}
+    with opened({int}) as x, opened({int}):\n    {new} = x\n    if {bool}:\n        raise KeyError(2)
+    {new} = operator.itemgetter(1, 0)({pair})\n{same} = {same}[0]
     """
 )
 OF_OBJECTS = _statements(
@@ -554,6 +563,20 @@ def size(self):
 
 
 _NAMES = ("k", "n", "s", "items", "m")
+SELECTORS = {
+    "pair": [("itemgetter(0)", "int"), ("itemgetter(1, 0)", "pair")],
+    "triple": [("itemgetter(1)", "str"), ("itemgetter(2, 0)", "pair")],
+    "dict": [("itemgetter('n')", "int"), ("itemgetter('n', 's', 'k')", "triple")],
+    "row": [("attrgetter('k')", "int"), ("itemgetter('k', 'n')", "pair")],
+    "named": [
+        ("attrgetter('n')", "int"),
+        ("itemgetter(2)", "str"),
+        ("attrgetter('n', 's', 'k')", "triple"),
+    ],
+    "data": [("attrgetter('label')", "str"), ("methodcaller('both')", "int")],
+    "str": [("methodcaller('upper')", "str"), ("methodcaller('count', 'a')", "int")],
+}
+"""Functions of the module `operator` for kinds of records, and the kinds of their results."""
 WIDE = {
     "wide_tuple": ("({int}, {int}, {str}, {list}, {int})", [f"r[{place}]" for place in range(5)]),
     "wide_row": ("Row({int}, {int}, {str}, {list}, {int})", [f"r[{place}]" for place in range(5)]),
@@ -671,9 +694,9 @@ class Writer:
             if line.startswith(("for", "def")):
                 lines.append(self._filled(line, variables, 1, new))
                 inner["x"] = "int"
-            elif line == "{block}":
+            elif line.strip() == "{block}":
                 block = self.block(dict(inner), emitted, depth + 1)
-                lines.append(indent("\n".join(block), "    "))
+                lines.append(indent("\n".join(block), line.removesuffix("{block}") or "    "))
             else:
                 lines.append(self._filled(line, inner if line[0] == " " else variables, 1, new))
         if "{new}" in template:
@@ -825,6 +848,15 @@ class Writer:
 
     def _mapped(self, stream: str, kind: str, to: str) -> tuple[str, str]:
         return f"{stream}.map({self._map(kind, to)})", to
+
+    def _selected(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        """Uses a function of the module `operator`, and a key that is selected by another."""
+        if kind not in SELECTORS:
+            stream, kind = self._mapped(stream, kind, self._draw.choice(list(SELECTORS)))
+        if self._draw.random() < 0.5:
+            stream = f"{stream}.key_by(operator.{self._draw.choice(SELECTORS[kind])[0]})"
+        function, to = self._draw.choice(SELECTORS[kind])
+        return f"{stream}.map(operator.{function})", to
 
     def _filtered(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
         keep = self._function("FilterFunction", "filter", {"r": kind}, "return {bool}")
@@ -1021,7 +1053,7 @@ class Writer:
     STEPS: Any = (
         *(_mapped, _mapped, _filtered, _flat_mapped, _reduced, _counted, _tagged, _processed),
         *(_connected, _connected_by_key, _broadcast, _rolled, _declared, _united, _awaited),
-        *(_narrowed, _narrowed),
+        *(_narrowed, _narrowed, _selected),
     )
     TIMED_STEPS: Any = (
         *(_windowed, _windowed, _windowed_together, _processed, _joined, _joined_by_interval),

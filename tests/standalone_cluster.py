@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import SparkUnavailableError
 from opchain.runtime.spark.session import spark_home
+from opchain.runtime.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ def standalone_cluster(
     Raises:
         SparkUnavailableError: It doesn't start; the message names the log.
     """
-    ports = _free_ports(workers + 2)
+    ports = free_ports(workers + 2)
     url = f"spark://{_HOST}:{ports[0]}"
     addresses = [(_worker_host(number), port) for number, port in enumerate(ports[2:])]
     with ExitStack() as stack:
@@ -160,15 +161,6 @@ def _worker_host(number: int) -> str:
         except OSError:
             return _HOST
     return host
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; held all at once, so that they differ."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for held in sockets:
-            held.bind((_HOST, 0))
-        return [held.getsockname()[1] for held in sockets]
 
 
 def _processes() -> list[tuple[int, int, str]]:

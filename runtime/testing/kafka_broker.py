@@ -11,17 +11,17 @@ import logging
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import uuid
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StreamError, imported
+from opchain.runtime.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -276,7 +276,7 @@ def kafka_brokers(
     jars = KAFKA.install()
     # May begin with "-": the tool that formats takes such an id for a value only after "=".
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    ports = _free_ports(2 * count + 1)
+    ports = free_ports(2 * count + 1)
     controller = ports.pop()
     if port is not None:
         ports[0] = port
@@ -372,12 +372,3 @@ def _formatted(
 def _tail(broker: KafkaBroker) -> str:
     log = broker.folder / "log"
     return f"its log, {log}, ends with: {log.read_text('utf-8', 'replace')[-500:]}"
-
-
-def _free_ports(count: int) -> list[int]:
-    """Free ports. All of them are opened before any is closed, so that they differ."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for held in sockets:
-            held.bind((_HOST, 0))
-        return [held.getsockname()[1] for held in sockets]

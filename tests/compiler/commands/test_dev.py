@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from opchain.compiler.cli import main
 from opchain.runtime.testing.kafka_broker import KAFKA
+from opchain.runtime.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,9 +29,7 @@ def test_dev_kafka_starts_a_broker_with_topics_and_stops_it_at_exit() -> None:
     missing = KAFKA.missing()
     if missing is not None:
         pytest.skip(missing)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     command = [sys.executable, "-m", "opchain", "dev", "kafka", "--port", str(port)]
     with subprocess.Popen(
         [*command, "--topic", "lines:3"], stdout=subprocess.PIPE, text=True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -18,6 +17,7 @@ from opchain.runtime.connectors import outbox_sinks
 from opchain.runtime.connectors.outbox_sinks import ElasticsearchSink, HttpSink, RedisSink
 from opchain.runtime.errors import SinkError
 from opchain.runtime.testing.kafka_broker import run_at_the_end
+from opchain.runtime.testing.ports import free_ports
 from opchain.testing import SinkConformance
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def redis_server(folder: Path) -> Iterator[int]:
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
     pytest.importorskip("redis")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    [port] = free_ports(1)
     command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     server = subprocess.Popen(
         [*command, "--dir", str(folder)],

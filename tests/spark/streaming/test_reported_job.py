@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -17,6 +16,7 @@ from receivers import JsonReceiver, OtlpReceiver, receiving
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,17 +28,11 @@ pytestmark = pytest.mark.spark
 LONGEST_S = 240
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.mark.usefixtures("session")
 def test_epochs_are_reported_to_all_receivers(tmp_path: Path) -> None:
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
-    otlp, events, port = OtlpReceiver(), JsonReceiver(), free_port()
+    otlp, events, [port] = OtlpReceiver(), JsonReceiver(), free_ports(1)
     with receiving(otlp.take) as collector, receiving(events.take) as lineage:
         configuration = Configuration()
         for key, value in {

@@ -21,6 +21,7 @@ from opchain.datastream.connectors.jdbc import (
 )
 from opchain.runtime.errors import SinkError
 from opchain.runtime.testing.kafka_broker import run_at_the_end
+from opchain.runtime.testing.ports import free_ports
 from opchain.table import StreamTableEnvironment
 from opchain.testing import SinkConformance
 
@@ -79,9 +80,7 @@ def mariadb_server(folder: Path) -> Iterator[MariaDb]:
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        server = MariaDb(free.getsockname()[1])
+    server = MariaDb(*free_ports(1))
     process = subprocess.Popen(
         [
             *(program, "--no-defaults", "--user=root", f"--datadir={folder}/data"),
