@@ -43,9 +43,10 @@ def body_of(
     lambdas = _Lambdas(scope, definition, callee)
     body = [lambdas.visit(statement) for statement in body]
     check_body(body, definition, is_iterated=is_iterated)
-    of_comprehensions = comprehended(body)
-    local = set(definition.function.__code__.co_varnames) | set(f.stores(body))
-    check_set_before_read(body, set(definition.parameters), local - of_comprehensions, definition)
+    of_comprehensions, stores = comprehended(body), f.stores(body)
+    local = {*definition.function.__code__.co_varnames, *stores}
+    inner = {name for name, times in of_comprehensions.items() if stores.get(name) == times}
+    check_set_before_read(body, set(definition.parameters), local - inner, definition)
     body = f.changed(body, _without_deletions)
     constants = Attributes(scope, definition, callee)
     body = [constants.visit(statement) for statement in body]
@@ -53,7 +54,7 @@ def body_of(
     set_in_body = f.stores(body)
     code = definition.function.__code__
     others = {*definition.parameters, *code.co_names, *code.co_freevars}
-    if of_comprehensions & others:
+    if of_comprehensions.keys() & others:
         raise Refused(f"{definition.name} uses one name for two variables; rename one")
     parts: dict[str, ast.expr] = {}
     before: f.Lines = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -10,6 +11,8 @@ from opchain.compiler.codegen.function_source import Refused
 from opchain.compiler.codegen.source_text import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.compiler.codegen.function_source import Definition
 
 
@@ -107,15 +110,10 @@ def check_line(node: ast.expr, definition: Definition) -> None:
         )
 
 
-def comprehended(body: f.Lines) -> set[str]:
-    """The variables of comprehensions."""
-    return {
-        name.id
-        for node in f.nodes(body)
-        if isinstance(node, ast.comprehension)
-        for name in ast.walk(node.target)
-        if isinstance(name, ast.Name)
-    }
+def comprehended(body: f.Lines) -> Counter[str]:
+    """How often comprehensions set each of their variables."""
+    parts = (node for node in f.nodes(body) if isinstance(node, ast.comprehension))
+    return Counter(name for part in parts for name in _names_in(part.target))
 
 
 def check_set_before_read(
@@ -164,13 +162,9 @@ class _SetBeforeRead:
         return self._assignment(statement, known)
 
     def _look(self, node: ast.AST, known: set[str]) -> None:
-        for item in ast.walk(node):
-            if (
-                isinstance(item, ast.Name)
-                and not isinstance(item.ctx, ast.Store)
-                and item.id in self._local
-                and item.id not in known
-            ):
+        for item in _names_outside(node, frozenset()):
+            is_set = isinstance(item.ctx, ast.Store) or item.id in known
+            if item.id in self._local and not is_set:
                 raise Refused(
                     f"{self._definition.name} may read '{item.id}' before it is set; set it first"
                 )
@@ -234,6 +228,23 @@ class _SetBeforeRead:
         if isinstance(statement, ast.Delete):
             return known - _deleted([statement])
         return known.union(f.imported(statement))  # not all of its `:=` need run
+
+
+def _names_outside(node: ast.AST, inner: frozenset[str]) -> Iterator[ast.Name]:
+    """The names in a statement or expression, without the variables of comprehensions and `inner` ones."""
+    if isinstance(node, ast.Name):
+        if node.id not in inner:
+            yield node
+        return
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        yield from _names_outside(node.generators[0].iter, inner)
+        inner = inner.union(*(_names_in(part.target) for part in node.generators))
+    for child in ast.iter_child_nodes(node):
+        yield from _names_outside(child, inner)
+
+
+def _names_in(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
 def _deleted(block: f.Lines) -> set[str]:

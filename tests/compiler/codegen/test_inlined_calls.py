@@ -215,7 +215,16 @@ def set_before_a_break(value: int) -> int:
     return last
 
 
-@pytest.mark.parametrize("function", [sometimes_set, set_before_an_error, set_before_a_break])
+def set_in_a_comprehension(value: int) -> int:
+    total = sum(last for last in range(value))
+    for last in range(value):
+        total += last
+    return total + last
+
+
+@pytest.mark.parametrize(
+    "function", [sometimes_set, set_before_an_error, set_before_a_break, set_in_a_comprehension]
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_variable_that_is_not_set_is_an_unbound_local_error(form: str, function: Any) -> None:
     with pytest.raises(UnboundLocalError, match="'last'"):
