@@ -15,8 +15,8 @@ A state file may belong to many checkpoints. It is deleted with the last checkpo
 and failed epochs leave files without a checkpoint. They are deleted once their epoch or a later one is complete: a
 task only builds on the files of the last epoch that it wrote, and the checkpoint refers to those files.
 
-The id of the directory (its *lineage*) is a file. Sinks mark hidden output with it until they commit. Only one run at a
-time holds the directory's lease. So hidden output that has the mark, and is not in the last checkpoint, belongs to no
+The id of the directory (its *lineage*) is a file. Sinks mark staged output with it until they commit. Only one run at a
+time holds the directory's lease. So staged output that has the mark, and is not in the last checkpoint, belongs to no
 run and can be removed.
 
 Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `DefaultCompletedCheckpointStore`, `SharedStateRegistry`.
@@ -461,7 +461,7 @@ def _read(storage: CheckpointStorage) -> str:
         raise CorruptCheckpointError(
             storage.full_name(_FILE),
             f"holds {short_repr(data)}, but 32 hexadecimal digits are expected: restore the file "
-            f"from a backup. Without it, hidden output that earlier runs wrote and did not "
+            f"from a backup. Without it, staged output that earlier runs wrote and did not "
             f"commit is never cleaned up",
         )
     return data.decode("ascii")

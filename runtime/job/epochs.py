@@ -156,7 +156,7 @@ class Epochs:
         records: Receives the records of collecting sinks.
         history: Receives the progress of each epoch that has ended.
         plan: The job's plan, for the metadata.
-        lineage: The id with which sinks mark hidden output.
+        lineage: The id with which sinks mark staged output.
         staging: The folder of output that waits for its commit; None to keep it beside the target.
 
     Raises:

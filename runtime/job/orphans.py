@@ -1,6 +1,6 @@
 """Output that does not belong to the job's checkpoints: output that is never committed, and commits of later checkpoints.
 
-Hidden output is found by the lineage of the job. It is removed only while no task of the lineage runs whose output may
+Staged output is found by the lineage of the job. It is removed only while no task of the lineage runs whose output may
 still be committed: after a bounded job has failed or committed, and on the driver of an unbounded job between epochs.
 
 A sink notes with its output the last checkpoint that it has committed. If this checkpoint is later than the job's last
@@ -30,7 +30,7 @@ def discard_orphans(
     confirm: Callable[[], None] = lambda: None,
     staging: str | None = None,
 ) -> None:
-    """Removes the hidden output of a lineage in every sink.
+    """Removes the staged output of a lineage in every sink.
 
     Args:
         job: The job.

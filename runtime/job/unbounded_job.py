@@ -182,7 +182,7 @@ class UnboundedJob(ABC):
 
         Args:
             storage: The storage of state.
-            lineage: The id with which sinks mark hidden output.
+            lineage: The id with which sinks mark staged output.
             staging: The folder of output that waits for its commit.
             stack: Closes resources when the run ends.
         """

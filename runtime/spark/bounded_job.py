@@ -162,7 +162,7 @@ class BoundedJob:
             discard_orphans(self.job, self._lineage)
         except Exception:  # noqa: BLE001 - the job has succeeded
             _LOG.warning(
-                "job '%s' has succeeded, but hidden output of failed task attempts could not be "
+                "job '%s' has succeeded, but staged output of failed task attempts could not be "
                 "removed",
                 self.job.job_name,
                 exc_info=True,

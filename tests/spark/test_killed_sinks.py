@@ -1,4 +1,4 @@
-"""Processes are killed at any moment: every sink has each record once, and no hidden output is left."""
+"""Processes are killed at any moment: every sink has each record once, and no staged output is left."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_driver_that_publishes_late_completes_no_epoch_of_its_successor(
     publish = rf"link .*/chk-{epoch}/"
     # The first driver is frozen between its lease and its publish; its output is hidden.
     first = Driver(run, publish, dies_at)
-    # The second driver takes over, removes the hidden output, and runs the same epoch.
+    # The second driver takes over, removes the staged output, and runs the same epoch.
     second = Driver(run, rf"/shared/{epoch}/")
     first.wakes()
     assert isinstance(first.failure, (CheckpointInUseError, DriverDiedError))
