@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from opchain.runtime.metrics.metric_types import Metric
+from opchain.runtime.metrics.metric_types import Summary, SummaryMetric
 
 K = TypeVar("K")
 
@@ -30,7 +30,7 @@ Counts = dict[float, int]
 
 
 @dataclass(frozen=True)
-class HistogramValue:
+class HistogramValue(Summary):
     """Counted values: exact counts in `exact`, or counts by bucket in `buckets`. One of the two is empty.
 
     Bucket `(sign, n)` has the values between gamma**(n-1) and gamma**n, with this sign. Bucket (0, 0) has the value 0.
@@ -38,15 +38,6 @@ class HistogramValue:
 
     exact: Counts = field(default_factory=dict)
     buckets: dict[tuple[int, int], int] = field(default_factory=dict)
-    count: int = 0
-    sum: float = 0
-    minimum: float | None = None
-    maximum: float | None = None
-
-    @property
-    def mean(self) -> float | None:
-        """The arithmetic mean. None without values."""
-        return self.sum / self.count if self.count else None
 
     def quantile(self, quantile: float) -> float | None:
         """The value that this share of the values does not exceed: 0.5 gives the median. None without values.
@@ -92,16 +83,7 @@ class HistogramValue:
         if buckets or len(exact) > MOST_EXACT:
             _add_to_buckets(buckets, exact)
             exact = {}
-        least = [item.minimum for item in (self, other) if item.minimum is not None]
-        greatest = [item.maximum for item in (self, other) if item.maximum is not None]
-        return HistogramValue(
-            exact,
-            buckets,
-            self.count + other.count,
-            self.sum + other.sum,
-            min(least, default=None),
-            max(greatest, default=None),
-        )
+        return HistogramValue(*self.added(other), exact, buckets)
 
     def _ascending(self) -> list[tuple[float, int]]:
         found = dict(self.exact) or {
@@ -110,18 +92,15 @@ class HistogramValue:
         return sorted(found.items())
 
 
-class Histogram(Metric):
+class Histogram(SummaryMetric):
     """A distribution of values, with count, mean, extremes and quantiles. Flink: `Histogram`."""
 
-    __slots__ = ("_buckets", "_count", "_exact", "_maximum", "_minimum", "_sum")
+    __slots__ = ("_buckets", "_exact")
 
     def __init__(self) -> None:
+        super().__init__()
         self._exact: Counts = {}
         self._buckets: dict[tuple[int, int], int] = {}
-        self._count = 0
-        self._sum: float = 0
-        self._minimum: float | None = None
-        self._maximum: float | None = None
 
     def update(self, value: float) -> None:
         """Adds a value.
@@ -158,14 +137,7 @@ class Histogram(Metric):
 
     def snapshot(self) -> HistogramValue:
         """The distribution of the values."""
-        return HistogramValue(
-            dict(self._exact),
-            dict(self._buckets),
-            self._count,
-            self._sum,
-            self._minimum,
-            self._maximum,
-        )
+        return HistogramValue(*self._summary(), dict(self._exact), dict(self._buckets))
 
 
 def _bucket(value: float) -> tuple[int, int]:

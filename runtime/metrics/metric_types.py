@@ -192,9 +192,9 @@ class Meter(Metric):
         return MeterValue(self._count, self.get_rate())
 
 
-@dataclass(frozen=True, slots=True)
-class DistributionValue:
-    """A distribution of values; `minimum` and `maximum` are None without values."""
+@dataclass(frozen=True)
+class Summary:
+    """Count, sum, minimum and maximum of values. `minimum` and `maximum` are None without values."""
 
     count: int = 0
     sum: float = 0
@@ -205,6 +205,22 @@ class DistributionValue:
     def mean(self) -> float | None:
         """The arithmetic mean. None without values."""
         return self.sum / self.count if self.count else None
+
+    def added(self, other: Summary) -> tuple[int, float, float | None, float | None]:
+        """The fields of the summary of both."""
+        least = [item.minimum for item in (self, other) if item.minimum is not None]
+        greatest = [item.maximum for item in (self, other) if item.maximum is not None]
+        return (
+            self.count + other.count,
+            self.sum + other.sum,
+            min(least, default=None),
+            max(greatest, default=None),
+        )
+
+
+@dataclass(frozen=True)
+class DistributionValue(Summary):
+    """A distribution of values."""
 
     def as_plain(self) -> dict[str, Any]:
         """The numbers by name."""
@@ -218,21 +234,11 @@ class DistributionValue:
 
     def merged(self, other: DistributionValue) -> DistributionValue:
         """The distribution of the values of both."""
-        least = [item.minimum for item in (self, other) if item.minimum is not None]
-        greatest = [item.maximum for item in (self, other) if item.maximum is not None]
-        return DistributionValue(
-            self.count + other.count,
-            self.sum + other.sum,
-            min(least, default=None),
-            max(greatest, default=None),
-        )
+        return DistributionValue(*self.added(other))
 
 
-class Distribution(Metric):
-    """Keeps count, sum, minimum and maximum of values. PyFlink: `Distribution`.
-
-    A Histogram also has quantiles.
-    """
+class SummaryMetric(Metric):
+    """Keeps count, sum, minimum and maximum of values."""
 
     __slots__ = ("_count", "_maximum", "_minimum", "_sum")
 
@@ -241,6 +247,18 @@ class Distribution(Metric):
         self._sum: float = 0
         self._minimum: float | None = None
         self._maximum: float | None = None
+
+    def _summary(self) -> tuple[int, float, float | None, float | None]:
+        return self._count, self._sum, self._minimum, self._maximum
+
+
+class Distribution(SummaryMetric):
+    """Keeps count, sum, minimum and maximum of values. PyFlink: `Distribution`.
+
+    A Histogram also has quantiles.
+    """
+
+    __slots__ = ()
 
     def update(self, value: float) -> None:
         """Adds a value."""
@@ -255,4 +273,4 @@ class Distribution(Metric):
 
     def snapshot(self) -> DistributionValue:
         """Count, sum, minimum and maximum."""
-        return DistributionValue(self._count, self._sum, self._minimum, self._maximum)
+        return DistributionValue(*self._summary())

@@ -25,10 +25,10 @@ from opchain.runtime.metrics.metric_types import (
         ),
         (
             [
-                HistogramValue({1: 1}, {}, 1, 1, 1, 1),
-                HistogramValue({1: 1, 5: 1}, {}, 2, 6, 1, 5),
+                HistogramValue(1, 1, 1, 1, {1: 1}),
+                HistogramValue(2, 6, 1, 5, {1: 1, 5: 1}),
             ],
-            HistogramValue({1: 2, 5: 1}, {}, 3, 7, 1, 5),
+            HistogramValue(3, 7, 1, 5, {1: 2, 5: 1}),
         ),
         ([GaugeValue(1), GaugeValue(2)], PerSubtask((1, 2))),
         ([GaugeValue(7)], PerSubtask((7,))),

@@ -72,7 +72,7 @@ def test_markers_are_sent_at_the_interval_and_timed_in_all_operators(
     (source_counts, map_counts) = at_source.operators
     assert source_counts.latencies == {}
     assert map_counts.latencies == {
-        source.operator_id: HistogramValue({0: len(found)}, {}, len(found), 0, 0, 0)
+        source.operator_id: HistogramValue(len(found), 0, 0, 0, {0: len(found)})
     }
     assert to_int.name == "to int"
 
