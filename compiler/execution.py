@@ -97,21 +97,22 @@ def dataframe(program: Program) -> Any:
     plan = compile_program(program)
     job = required(plan.job_program)
     if program.settings.target == "local":
-        refuse_dataframes(job, "this one runs in this process (execution.target = local)")
+        refuse_dataframes(job)
     return stream_dataframe(job, job_dependencies(program), slot_resources(plan))
 
 
-def refuse_dataframes(job: JobProgram, why: str) -> None:
-    """Raises where a source or a sink of the job is Spark's.
+def refuse_dataframes(job: JobProgram) -> None:
+    """Refuses to run a job in this process if a source or a sink of it is Spark's.
 
     Raises:
-        UnsupportedFeatureError: There is one; `why` says what it cannot run in.
+        UnsupportedFeatureError: There is one.
     """
     for operator in job.operators:
         end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
         if isinstance(end, (SparkRowSource, ArrowSink)):
             raise UnsupportedFeatureError(
-                f"{operator.label} is {end!r}, which only a job on Spark can have, and {why}"
+                f"{operator.label} is {end!r}, which only a job on Spark can have, and this one runs in this "
+                "process (execution.target = local)"
             )
 
 
@@ -140,7 +141,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
 def _run_in_process(plan: Plan, job: JobProgram, *, keeps_state: bool) -> JobRun:
     """The run of a job in this process, which has not started."""
     program = plan.program
-    refuse_dataframes(job, "this one runs in this process (execution.target = local)")
+    refuse_dataframes(job)
     may_not_end = bool(job.endless_sources or job.running_sources)
     if keeps_state or (may_not_end and runs_in_epochs(program, job)):
         from opchain.runtime.local.epoch_run import local_epoch_run  # noqa: PLC0415 - only what is used is loaded

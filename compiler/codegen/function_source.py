@@ -370,9 +370,9 @@ _GIVE_TEXT = frozenset(
 """Methods of str that return a str."""
 
 
-def returns_text(function: Any, method: str) -> bool:
-    """Whether a function returns a str, by its annotation, or by the only expression that it returns."""
-    called, _ = plain_function(function, method)
+def returns_text(function: Any) -> bool:
+    """Whether a function of `flat_map` returns a str, by its annotation, or by the only expression that it returns."""
+    called, _ = plain_function(function, "flat_map")
     if getattr(called, "__annotations__", {}).get("return") in (str, "str"):
         return True
     if called is str or getattr(called, "__objclass__", None) is str:
@@ -380,9 +380,9 @@ def returns_text(function: Any, method: str) -> bool:
     return _gives_text(_returned(called), called)
 
 
-def returns_generator(function: Any, method: str) -> bool:
-    """Whether the only expression that a function returns is a generator: `(f(x) for x in xs)`."""
-    return isinstance(_returned(plain_function(function, method)[0]), ast.GeneratorExp)
+def returns_generator(function: Any) -> bool:
+    """Whether the only expression that a function of `map` returns is a generator: `(f(x) for x in xs)`."""
+    return isinstance(_returned(plain_function(function, "map")[0]), ast.GeneratorExp)
 
 
 def _returned(function: Any) -> ast.expr | None:

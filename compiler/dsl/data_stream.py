@@ -207,7 +207,7 @@ class DataStream(Stream[T]):
         checked_function(func, MapFunction, "map", callables=True)
         from opchain.compiler.codegen.function_source import returns_generator
 
-        if returns_generator(func, "map"):
+        if returns_generator(func):
             warnings.warn(
                 f"{at_call('map')}: '{name_of(func)}' returns a generator, which becomes one record and can be "
                 "neither sent nor stored; return a list, or use flat_map to emit each value",
@@ -227,7 +227,7 @@ class DataStream(Stream[T]):
         checked_function(func, FlatMapFunction, "flat_map", callables=True)
         from opchain.compiler.codegen.function_source import returns_text
 
-        if returns_text(func, "flat_map"):
+        if returns_text(func):
             warnings.warn(
                 f"{at_call('flat_map')}: '{name_of(func)}' returns a text, and each of its characters becomes a "
                 "record; return [text] for one record, or use map",

@@ -238,14 +238,16 @@ class Sort:
     offset: int | None = None
     fetch: int | None = None
 
-    def with_offset(self, offset: int, call: str) -> Table:
+    def with_offset(self, offset: int) -> Table:
         """The result with an offset."""
+        call = "Table.offset"
         if (self.offset, self.fetch) != (None, None):
             raise GraphError(f"{at_call(call)}: the table has an offset or a limit already")
         return replace(self, offset=_count(offset, call)).table(call)
 
-    def with_fetch(self, fetch: int, call: str) -> Table:
+    def with_fetch(self, fetch: int) -> Table:
         """The result with a limit."""
+        call = "Table.fetch"
         if self.fetch is not None:
             raise GraphError(f"{at_call(call)}: the table has a limit already")
         return replace(self, fetch=_count(fetch, call)).table(call)

@@ -271,7 +271,7 @@ class Table(NotCapturable):
         Raises:
             GraphError: The number is negative, or there is an offset or a limit already.
         """
-        return self._sort().with_offset(offset, "Table.offset")
+        return self._sort().with_offset(offset)
 
     def fetch(self, fetch: int) -> Table:
         """The first rows. Which rows are first is defined directly after `order_by` or `offset`.
@@ -279,7 +279,7 @@ class Table(NotCapturable):
         Raises:
             GraphError: The number is negative, or there is a limit already.
         """
-        return self._sort().with_fetch(fetch, "Table.fetch")
+        return self._sort().with_fetch(fetch)
 
     def limit(self, fetch: int, offset: int = 0) -> Table:
         """The first rows after an offset."""

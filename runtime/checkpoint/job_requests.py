@@ -139,7 +139,7 @@ def answer_request(
         storage.publish(_name(request_id, "answer"), _signed(storage, answer, "answer"))
 
 
-def refuse_old_requests(storage: CheckpointStorage, reason: str) -> None:
+def refuse_old_requests(storage: CheckpointStorage) -> None:
     """Refuses requests to an earlier run, and removes answers that were not read."""
     names = storage.children(FOLDER)
     for name in names:
@@ -147,6 +147,7 @@ def refuse_old_requests(storage: CheckpointStorage, reason: str) -> None:
         if kind == "answer" and f"{request_id}.json" not in names:
             storage.delete(f"{FOLDER}/{name}")
         elif kind == "json":
+            reason = "the job was started again; ask again"
             answer_request(storage, request_id, error=reason)
 
 

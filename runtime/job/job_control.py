@@ -114,7 +114,7 @@ class JobControl:
             latest: The last checkpoint.
         """
         self._storage = storage
-        refuse_old_requests(storage, "the job was started again; ask again")
+        refuse_old_requests(storage)
         self.checkpointed(latest)
         for target, name in ((self._serve, "savepoints"), (self._watch, "requests")):
             thread = threading.Thread(target=target, name=name, daemon=True)

@@ -136,7 +136,7 @@ class LocalEpochTasks:
             self._job, self._storage, environment=environment, prepare=self._watch
         )
         # Always the same thread, because some objects of users, such as connections of sqlite3, belong to a thread.
-        self._thread = TaskThread("tasks", self._epochs.close_quietly)
+        self._thread = TaskThread(self._epochs.close_quietly)
 
     def _watch(self, task: EpochTask) -> None:
         self._switch.watch(task)

@@ -166,7 +166,7 @@ class _Attempts:
         """Makes a call: in the main thread, where Ctrl-C ends it, or in a thread that can be abandoned."""
         if threading.current_thread() is threading.main_thread():
             return call()
-        thread = TaskThread("tasks", lambda: None)
+        thread = TaskThread(lambda: None)
         self._thread = thread
         try:
             return thread.run(call)

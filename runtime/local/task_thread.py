@@ -63,20 +63,19 @@ class TaskThread:
     """Runs calls one after the other, in a thread of its own.
 
     Args:
-        name: The name of the thread.
         clean_up: Called in the thread after its last call.
 
     Attributes:
         is_abandoned: Whether a call did not end. The thread takes no more calls.
     """
 
-    def __init__(self, name: str, clean_up: Callable[[], None]) -> None:
+    def __init__(self, clean_up: Callable[[], None]) -> None:
         self.is_abandoned = False
         self._clean_up = clean_up
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._current: _Call | None = None
         self._last_context = contextvars.Context()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._work, name="tasks", daemon=True)
         with HeldInterrupts():
             self._thread.start()
 

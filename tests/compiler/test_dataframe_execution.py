@@ -52,4 +52,4 @@ def test_from_dataframe_is_refused_in_process(run: Any) -> None:
 
 
 def test_a_job_without_dataframes_runs_in_process() -> None:
-    refuse_dataframes(job_of(lambda env: env.from_sequence(1, 3).print()), "this one never ends")
+    refuse_dataframes(job_of(lambda env: env.from_sequence(1, 3).print()))

@@ -36,15 +36,12 @@ class Assignment(Protocol):
         """Appends each entry of a column to the bucket of its channel. Buckets are arrays if the column is one."""
 
 
-class ToOne:
-    """All records to one channel."""
-
-    def __init__(self, channel: int) -> None:
-        self.channel = channel
+class ToFirst:
+    """All records to the first channel."""
 
     def scatter(self, column: Sequence[Any], buckets: Sequence[Column]) -> None:
         """Appends the column as it is."""
-        buckets[self.channel].extend(column)
+        buckets[0].extend(column)
 
 
 class InTurn:
@@ -82,7 +79,7 @@ class OneChannel:
     """Forward, global and broadcast. A broadcast has one bucket for all channels."""
 
     def __init__(self) -> None:
-        self._assignment = ToOne(0)
+        self._assignment = ToFirst()
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
         """The first channel."""
@@ -138,7 +135,7 @@ class KeyGroups:
         except TypeError as error:
             raise self._refusal(values, keys, error) from error
         self.sample.add(keys_by_record(values, keys))
-        return ToOne(0) if self._channels == 1 else ByRecord(channels)
+        return ToFirst() if self._channels == 1 else ByRecord(channels)
 
     def _refusal(
         self, values: Sequence[Any], keys: Sequence[Any], failure: TypeError

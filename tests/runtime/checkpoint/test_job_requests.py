@@ -101,7 +101,7 @@ def test_a_new_run_refuses_requests_to_the_run_before(storage: CheckpointStorage
     post(storage, replace(REQUEST, request_id="b2"))
     answer_request(storage, "b2", path="/elsewhere")
     answer_request(storage, "c3", path="who asked is gone")
-    refuse_old_requests(storage, "started again")
+    refuse_old_requests(storage)
     assert storage.children("requests") == ["a1.answer", "a1.json", "b2.answer", "b2.json"]
     with pytest.raises(CheckpointError, match="started again"):
         await_answer(storage, REQUEST, 60)

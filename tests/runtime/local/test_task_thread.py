@@ -62,7 +62,7 @@ def busy(entered: threading.Event) -> None:
 
 def test_calls_and_the_clean_up_run_in_one_thread() -> None:
     cleaned: list[int] = []
-    thread = TaskThread("tasks", lambda: cleaned.append(threading.get_ident()))
+    thread = TaskThread(lambda: cleaned.append(threading.get_ident()))
     first, second = thread.run(threading.get_ident), thread.run(threading.get_ident)
     thread.close()
     assert first == second != threading.get_ident()
@@ -70,7 +70,7 @@ def test_calls_and_the_clean_up_run_in_one_thread() -> None:
 
 
 def test_an_exception_of_a_call_is_raised_in_the_caller() -> None:
-    thread = TaskThread("tasks", lambda: None)
+    thread = TaskThread(lambda: None)
     with pytest.raises(ZeroDivisionError):
         thread.run(lambda: 1 // 0)
     assert thread.run(lambda: 1) == 1
@@ -78,7 +78,7 @@ def test_an_exception_of_a_call_is_raised_in_the_caller() -> None:
 
 
 def test_stopping_between_two_calls_does_nothing() -> None:
-    thread = TaskThread("tasks", lambda: None)
+    thread = TaskThread(lambda: None)
     thread.stop(0.0)
     thread.run(lambda: None)
     thread.stop(0.0)
@@ -88,7 +88,7 @@ def test_stopping_between_two_calls_does_nothing() -> None:
 
 def test_a_loop_in_python_is_interrupted() -> None:
     entered = threading.Event()
-    thread = TaskThread("tasks", lambda: None)
+    thread = TaskThread(lambda: None)
     threading.Thread(target=lambda: (entered.wait(), thread.stop(0.0))).start()
     with pytest.raises(JobStoppedError):
         thread.run(lambda: busy(entered))
@@ -100,7 +100,7 @@ def test_a_loop_in_python_is_interrupted() -> None:
 @pytest.mark.usefixtures("no_grace_period")
 def test_a_call_that_cannot_be_interrupted_is_abandoned(caplog: pytest.LogCaptureFixture) -> None:
     call, cleaned = Blocker(), threading.Event()
-    thread = TaskThread("tasks", cleaned.set)
+    thread = TaskThread(cleaned.set)
     threading.Thread(target=lambda: (call.entered.wait(), thread.stop(0.0))).start()
     with pytest.raises(JobStoppedError):
         thread.run(call)

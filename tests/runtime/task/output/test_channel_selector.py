@@ -32,7 +32,7 @@ from opchain.runtime.task.output.channel_selector import (
     ByRecord,
     ChannelSelector,
     InTurn,
-    ToOne,
+    ToFirst,
     channels_of,
     create_channel_selector,
 )
@@ -164,7 +164,7 @@ def test_channels_are_the_same_in_every_process() -> None:
 @pytest.mark.parametrize(
     ("assignment", "expected"),
     [
-        (ToOne(1), [["x"], [1, 2, 3, 4, 5], []]),
+        (ToFirst(), [["x", 1, 2, 3, 4, 5], [], []]),
         (InTurn(1), [["x", 3], [1, 4], [2, 5]]),
         (ByRecord([2, 0, 0, 2, 1]), [["x", 2, 3], [5], [1, 4]]),
         (ByRecord(np.array([2, 0, 0, 2, 1], np.uint32)), [["x", 2, 3], [5], [1, 4]]),
