@@ -21,6 +21,7 @@ from opchain.compiler.codegen.inlining.checks import (
     comprehended,
 )
 from opchain.compiler.codegen.inlining.free_names import Attributes, bind_free_names
+from opchain.compiler.codegen.inlining.hoisting import evaluated_first
 from opchain.runtime.task.generated_code import code_key
 
 if TYPE_CHECKING:
@@ -110,9 +111,9 @@ class _Order:
     bound: Collection[str]
     is_fixed: Callable[[ast.expr], bool]
 
-    def reaches(self, node: ast.expr | None) -> bool:  # noqa: C901 - one case for each kind of expression
+    def reaches(self, node: ast.expr) -> bool:
         """Takes the variables that an expression reads first. False if it does anything else before them."""
-        parts: list[ast.expr | None]
+        parts: list[ast.expr]
         is_display = False
         match node:
             case ast.Name(id=name) if name in self.pending:
@@ -132,18 +133,8 @@ class _Order:
                 is_method = self._is_bound(owner) or self._is_of_object(owner)
                 parts = [owner if is_method else called, *arguments]
                 parts += [each.value for each in keywords]
-            case ast.BinOp(left=left, right=right):
-                parts = [left, right]
-            case ast.Compare(left=left, comparators=[right, *_]):
-                parts = [left, right]
-            case ast.Subscript(value=value, slice=key):
-                parts = [value, key]
-            case ast.UnaryOp(operand=value) | ast.Attribute(value=value):
-                parts = [value]
-            case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first):
-                parts = [first]
             case _:
-                return not self.pending
+                parts = [inner[where] for inner, where in evaluated_first(node)]
         return all(map(self.reaches, parts)) and (is_display or not self.pending)
 
     def _may_be_set(self) -> bool:

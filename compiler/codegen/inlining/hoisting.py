@@ -79,7 +79,7 @@ class Hoisting:
         lines, container[place] = self._computed(container[place])
         return f.flattened([*found, lines])
 
-    def _parts(self, node: ast.expr) -> Iterator[Part]:  # noqa: C901, PLR0912 - one case for each kind of expression
+    def _parts(self, node: ast.expr) -> Iterator[Part]:
         """The parts of an expression that are evaluated first, in this order, and certainly once."""
         match node:
             case ast.Tuple(elts=items) | ast.List(elts=items):
@@ -95,27 +95,32 @@ class Hoisting:
                         yield from ((vars(item), "value") for item in named)
                 elif isinstance(called, ast.Attribute):
                     yield vars(called), "value"
-            case ast.BinOp():
-                yield from ((vars(node), side) for side in ("left", "right"))
-            case ast.Compare(comparators=comparators):
-                yield vars(node), "left"
-                yield comparators, 0
-            case ast.BoolOp(values=values):
-                yield values, 0
-            case ast.IfExp():
-                yield vars(node), "test"
-            case ast.Subscript():
-                yield vars(node), "value"
-                yield vars(node), "slice"
-            case ast.UnaryOp():
-                yield vars(node), "operand"
-            case ast.Attribute():
-                yield vars(node), "value"
             case ast.ListComp(generators=[first, *_]) | ast.SetComp(generators=[first, *_]):
                 yield vars(first), "iter"
             case ast.JoinedStr(values=values):
                 formatted = (item for item in values if isinstance(item, ast.FormattedValue))
                 yield from ((vars(item), "value") for item in [next(formatted, None)] if item)
+            case _:
+                yield from evaluated_first(node)
+
+
+def evaluated_first(node: ast.expr) -> Iterator[Part]:
+    """The operands that Python always evaluates, in this order."""
+    match node:
+        case ast.BinOp():
+            yield from ((vars(node), side) for side in ("left", "right"))
+        case ast.Compare(comparators=comparators):
+            yield from ((vars(node), "left"), (comparators, 0))
+        case ast.BoolOp(values=values):
+            yield values, 0
+        case ast.IfExp():
+            yield vars(node), "test"
+        case ast.Subscript():
+            yield from ((vars(node), part) for part in ("value", "slice"))
+        case ast.UnaryOp():
+            yield vars(node), "operand"
+        case ast.Attribute():
+            yield vars(node), "value"
 
 
 def _items(items: Sequence[ast.expr]) -> Iterator[Part]:

@@ -52,12 +52,12 @@ class _Registry:
             ValueError: The registry has no such schema.
             KafkaConnectorError: The registry cannot be reached, or refuses the request.
         """
-        return self._asked(f"schema {schema_id}", lambda client: client.get_schema(schema_id))
+        return self._response(f"schema {schema_id}", lambda client: client.get_schema(schema_id))
 
     def version(self, subject: str, version: int) -> Any:
         """The schema of a version of a subject."""
         what = f"version {version} of {subject}"
-        return self._asked(what, lambda client: client.get_version(subject, version)).schema
+        return self._response(what, lambda client: client.get_version(subject, version)).schema
 
     def id_of(self, subject: str, schema: str, kind: str, *, registers: bool) -> int:
         """The id of a schema. A new schema is registered, if this is allowed."""
@@ -65,33 +65,29 @@ class _Registry:
         described = module.Schema(schema, kind)
         if registers:
             what = f"register the schema of {subject}"
-            return int(self._asked(what, lambda client: client.register_schema(subject, described)))
+            return int(
+                self._response(what, lambda client: client.register_schema(subject, described))
+            )
         what = f"the schema of {subject}"
-        found = self._asked(what, lambda client: client.lookup_schema(subject, described))
+        found = self._response(what, lambda client: client.lookup_schema(subject, described))
         return int(found.schema_id)
 
-    def _asked(self, what: str, request: Any) -> Any:
+    def _response(self, what: str, request: Any) -> Any:
         module = imported("confluent_kafka.schema_registry", _EXTRA, "A schema registry")
         try:
             if self._client is None:
                 self._client = module.SchemaRegistryClient({"url": self.url, **self.properties})
             return request(self._client)
-        except module.SchemaRegistryError as error:
-            if error.http_status_code == _UNKNOWN:
+        except Exception as error:
+            # The client also raises errors of other libraries, and does not document which.
+            if isinstance(error, module.SchemaRegistryError) and error.http_status_code == _UNKNOWN:
                 raise ValueError(
                     f"the schema registry at {self.url} does not have {what}: {error.error_message}"
                 ) from error
-            raise self._failed(what, error) from error
-        except (
-            Exception
-        ) as error:  # the client does not document which errors of other libraries it raises
-            raise self._failed(what, error) from error
-
-    def _failed(self, what: str, error: Exception) -> KafkaConnectorError:
-        return KafkaConnectorError(
-            f"the schema registry at {self.url} can't be asked for {what}: {error}. Check its URL, that it runs, and "
-            "its properties, such as basic.auth.user.info"
-        )
+            raise KafkaConnectorError(
+                f"the schema registry at {self.url} can't be asked for {what}: {error}. Check its URL, that it runs, "
+                "and its properties, such as basic.auth.user.info"
+            ) from error
 
 
 class _FromRegistry(DeserializationSchema[Any]):
