@@ -19,7 +19,7 @@ from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
-from opchain.runtime.operators.keyed_process import KeyedContext, KeyedFunctionOperator
+from opchain.runtime.operators.keyed_process import KeyedContext, KeyedProcessOperator
 from opchain.runtime.operators.operator import (
     OperatorContext,
     Output,
@@ -188,25 +188,21 @@ class KeyedElementSideContext(
     """The context of records and timers of a keyed stream."""
 
 
-class BroadcastProcessOperator(UserFunctionOperator):
-    """Flink: `CoBroadcastWithNonKeyedOperator`."""
+class _BroadcastInput(UserFunctionOperator):
+    """An operator whose second input is a broadcast stream."""
 
     method = "process_element"
+    function_context: Any
+    broadcast_context: BroadcastSideContext
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.states = BroadcastStates(self)
-        self.function_context = ElementSideContext(self, self.states)
-        self.broadcast_context = BroadcastSideContext(self, self.states)
 
     def open(self) -> None:
         """Restores the broadcast states, then opens the function."""
         self.states.open()
         super().open()
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Emits what the function yields for a record of the stream."""
-        process_record(self.output, self.call, value, self.function_context, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a broadcast record."""
@@ -214,30 +210,31 @@ class BroadcastProcessOperator(UserFunctionOperator):
         process_record(self.output, process, value, self.broadcast_context, timestamp)
 
 
-class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
-    """Flink: `CoBroadcastWithKeyedOperator`."""
-
-    method = "process_element"
+class BroadcastProcessOperator(_BroadcastInput):
+    """Flink: `CoBroadcastWithNonKeyedOperator`."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        self.select_key = program.key_selector()
-        self.states = BroadcastStates(self)
+        self.function_context = ElementSideContext(self, self.states)
+        self.broadcast_context = BroadcastSideContext(self, self.states)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the stream."""
+        process_record(self.output, self.call, value, self.function_context, timestamp)
+
+
+class KeyedBroadcastProcessOperator(_BroadcastInput, KeyedProcessOperator):
+    """Flink: `CoBroadcastWithKeyedOperator`."""
+
+    function_context: KeyedElementSideContext
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
         self.function_context = KeyedElementSideContext(self, self.states)
         self.broadcast_context = KeyedBroadcastSideContext(self, self.states)
 
-    def open(self) -> None:
-        """Restores the broadcast states, then opens the function."""
-        self.states.open()
-        super().open()
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Emits what the function yields for a record of the keyed stream."""
-        self.backend.set_current_key(self.select_key(value))
-        process_record(self.output, self.call, value, self.function_context, timestamp)
-
     def process_element2(self, value: Any, timestamp: int | None) -> None:
-        """Emits what the function yields for a broadcast record."""
+        """Emits what the function yields for a broadcast record. It has no current key."""
         self.backend.clear_current_key()
         process = self.function.process_broadcast_element
         process_record(self.output, process, value, self.broadcast_context, timestamp)
