@@ -60,10 +60,8 @@ class ProcessingTimeService:
             ValueError: The period is not positive.
         """
         _require_positive(period_ms)
-        return self._start(
-            TimerHandle(self._cancel, callback, rate_ms=period_ms),
-            self.current_processing_time() + initial_delay_ms,
-        )
+        timer = TimerHandle(self._cancel, callback, rate_ms=period_ms)
+        return self._start(timer, self.current_processing_time() + initial_delay_ms)
 
     def schedule_with_fixed_delay(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
@@ -74,10 +72,8 @@ class ProcessingTimeService:
             ValueError: The period is not positive.
         """
         _require_positive(period_ms)
-        return self._start(
-            TimerHandle(self._cancel, callback, delay_ms=period_ms),
-            self.current_processing_time() + initial_delay_ms,
-        )
+        timer = TimerHandle(self._cancel, callback, delay_ms=period_ms)
+        return self._start(timer, self.current_processing_time() + initial_delay_ms)
 
     def quiesce(self) -> None:
         """Stops all timers, also those that are registered later. Mail that was already put still runs.

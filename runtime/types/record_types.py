@@ -26,7 +26,40 @@ class PickledBytesTypeInfo(TypeInformation[Any]):
 
 
 @dataclass(frozen=True, repr=False)
-class RowTypeInfo(TypeInformation[Row]):
+class _FieldsTypeInfo(TypeInformation[T]):
+    """A type with fields."""
+
+    field_types: Sequence[TypeInformation[Any]]
+
+    def get_field_types(self) -> list[TypeInformation[Any]]:
+        """The types of the fields, in order."""
+        return list(self.field_types)
+
+    def need_conversion(self) -> bool:
+        """Always True."""
+        return True
+
+    def from_internal_type(self, obj: Any) -> Any:
+        """Returns the converted fields as a tuple. A tuple or list counts as already converted."""
+        if obj is None or isinstance(obj, (tuple, list)):
+            return obj
+        values = zip(self.field_types, obj, strict=False)
+        return tuple(t.from_internal_type(value) for t, value in values)
+
+    def _keep_types(self, where: str) -> None:
+        field_types = tuple(self.field_types)
+        for field_type in field_types:
+            require_type(where, field_type)
+        object.__setattr__(self, "field_types", field_types)
+
+    def _convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        # As in Flink, the lengths are not compared: extra values or types are ignored.
+        pairs = zip(self.field_types, values, strict=False)
+        return tuple(t.to_internal_type(value) for t, value in pairs)
+
+
+@dataclass(frozen=True, repr=False)
+class RowTypeInfo(_FieldsTypeInfo[Row]):
     """The type of Rows. Fields without names are called f0, f1, ...
 
     As in Flink, two row types are equal if their field types are equal; names are ignored. Rows that table formats read
@@ -37,12 +70,11 @@ class RowTypeInfo(TypeInformation[Row]):
         ValueError: The numbers of names and types differ, or a name occurs twice.
     """
 
-    field_types: Sequence[TypeInformation[Any]]
     field_names: Sequence[str] | None = field(default=None, compare=False)
     is_row_data: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        _keep_types(self, "ROW")
+        self._keep_types("ROW")
         if self.field_names is None:
             return
         names = tuple(self.field_names)
@@ -88,14 +120,6 @@ class RowTypeInfo(TypeInformation[Row]):
             return -1
         raise ValueError(f"{field_name!r} is not one of the fields {names} of {self!r}")
 
-    def get_field_types(self) -> list[TypeInformation[Any]]:
-        """The types of the fields, in order."""
-        return list(self.field_types)
-
-    def need_conversion(self) -> bool:
-        """Always True."""
-        return True
-
     def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
         """Returns the number of the row's kind, followed by the converted fields.
 
@@ -108,11 +132,7 @@ class RowTypeInfo(TypeInformation[Row]):
         if obj is None:
             return None
         kind = obj.get_row_kind() if isinstance(obj, Row) else RowKind.INSERT
-        return (kind.value, *_convert(self.field_types, self.values_of(obj)))
-
-    def from_internal_type(self, obj: Any) -> Any:
-        """Returns the converted fields as a tuple. A tuple or list counts as already converted."""
-        return _restore(self.field_types, obj)
+        return (kind.value, *self._convert(self.values_of(obj)))
 
     def values_of(self, obj: Any) -> Sequence[Any]:
         """The fields, in order, of any argument that `to_internal_type` accepts."""
@@ -133,7 +153,7 @@ class RowTypeInfo(TypeInformation[Row]):
 
 
 @dataclass(frozen=True, repr=False)
-class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
+class TupleTypeInfo(_FieldsTypeInfo[tuple[Any, ...]]):
     """The type of tuples.
 
     Flink: TupleTypeInfo.
@@ -142,23 +162,13 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         TypeError: A field type is not a type.
     """
 
-    field_types: Sequence[TypeInformation[Any]]
-
     def __post_init__(self) -> None:
-        _keep_types(self, "TUPLE")
+        self._keep_types("TUPLE")
 
     @property
     def java_class(self) -> str:
         """The class name of Flink's Tuple, for any length."""
         return "Tuple"
-
-    def get_field_types(self) -> list[TypeInformation[Any]]:
-        """The types of the fields, in order."""
-        return list(self.field_types)
-
-    def need_conversion(self) -> bool:
-        """Always True."""
-        return True
 
     def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
         """Returns the converted fields.
@@ -170,11 +180,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
             return None
         if not isinstance(obj, (tuple, list, Row)):
             raise ValueError(f"{short_repr(obj)} is not a tuple of type {self!r}")  # noqa: TRY004 - PyFlink's error
-        return _convert(self.field_types, list(obj))
-
-    def from_internal_type(self, obj: Any) -> Any:
-        """Returns the converted fields as a tuple. A tuple or list counts as already converted."""
-        return _restore(self.field_types, obj)
+        return self._convert(list(obj))
 
     def __repr__(self) -> str:
         return f"TupleTypeInfo({', '.join(map(str, self.field_types))})"
@@ -214,21 +220,3 @@ def with_field_names(type_info: TypeInformation[Any]) -> TypeInformation[Any]:
     if isinstance(type_info, RowTypeInfo):
         changes["field_names"] = type_info.get_field_names()
     return replace(type_info, **changes) if changes else type_info  # type: ignore[type-var]
-
-
-def _keep_types(of: RowTypeInfo | TupleTypeInfo, where: str) -> None:
-    field_types = tuple(of.field_types)
-    for field_type in field_types:
-        require_type(where, field_type)
-    object.__setattr__(of, "field_types", field_types)
-
-
-def _convert(types: Sequence[TypeInformation[Any]], values: Sequence[Any]) -> tuple[Any, ...]:
-    # As in Flink, the lengths are not compared: extra values or types are ignored.
-    return tuple(t.to_internal_type(value) for t, value in zip(types, values, strict=False))
-
-
-def _restore(types: Sequence[TypeInformation[Any]], obj: Any) -> Any:
-    if obj is None or isinstance(obj, (tuple, list)):
-        return obj
-    return tuple(t.from_internal_type(value) for t, value in zip(types, obj, strict=False))

@@ -80,6 +80,16 @@ class TimeToLive:
             return None
         return entry
 
+    def united(
+        self, contents: Stamped, others: Stamped, merge: Callable[[Any, Any], Any]
+    ) -> Stamped:
+        """The merged entry of two, without expired ones."""
+        now = self.now()
+        seen = [entry for entry in (contents, others) if self.visible(entry, now)]
+        if len(seen) > 1:
+            return now, merge(contents[1], others[1])
+        return (now, seen[0][1]) if seen else others
+
     def live(self, kind: str, contents: Any) -> Any:
         """The contents without expired parts, or None if all are expired.
 
@@ -332,11 +342,7 @@ class TtlReducingState(_TtlState, MergingHashMapState, ReducingState[T], Generic
         self._entries[key] = (now, value if entry is None else self._reduce(entry[1], value))
 
     def _unite(self, contents: Stamped, others: Stamped) -> Stamped:
-        now = self._ttl.now()
-        seen = [entry for entry in (contents, others) if self._ttl.visible(entry, now)]
-        if len(seen) > 1:
-            return now, self._reduce(contents[1], others[1])
-        return (now, seen[0][1]) if seen else others
+        return self._ttl.united(contents, others, self._reduce)
 
 
 class TtlAggregatingState(
@@ -372,11 +378,7 @@ class TtlAggregatingState(
         self._entries[key] = (now, function.add(value, accumulator))
 
     def _unite(self, contents: Stamped, others: Stamped) -> Stamped:
-        now = self._ttl.now()
-        seen = [entry for entry in (contents, others) if self._ttl.visible(entry, now)]
-        if len(seen) > 1:
-            return now, self._function.merge(contents[1], others[1])
-        return (now, seen[0][1]) if seen else others
+        return self._ttl.united(contents, others, self._function.merge)
 
 
 TTL_STATES: dict[str, Any] = {
