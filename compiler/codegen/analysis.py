@@ -115,7 +115,7 @@ def _settings(block: f.Lines) -> Iterator[Setting]:
 
 def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
     if isinstance(statement, ast.Assign):
-        if _keeps_type(statement.value):
+        if calls(statement.value, Trait.KEEPS_TYPE):
             return
         of = _typed(statement.value)
         for target in statement.targets:
@@ -143,11 +143,6 @@ def _folded(fold: f.Fold, types: Types) -> StaticType | None:
     assert fold.target is not None
     given = {name: given[name] for name in given.keys() - f.stores(fold.body).keys()}
     return kind if _types_in(fold.body, given).get(fold.target.id) == kind else None
-
-
-def _keeps_type(node: ast.expr) -> bool:
-    """Whether a call of an internal function only replaces values of unusual classes."""
-    return calls(node, Trait.KEEPS_TYPE)
 
 
 def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:

@@ -165,7 +165,7 @@ class _Reduce:
         return all(
             each.arg == "key"
             and isinstance(each.value, ast.Lambda)
-            and _only_reads(each.value.body)
+            and all(isinstance(node, _READS) for node in ast.walk(each.value.body))
             for each in call.keywords
         )
 
@@ -203,8 +203,3 @@ def _returned(body: f.Lines, known: dict[str, ast.expr]) -> ast.expr | None:
             case _:
                 return None
     return None
-
-
-def _only_reads(node: ast.expr) -> bool:
-    """Whether an expression only reads fields."""
-    return all(isinstance(each, _READS) for each in ast.walk(node))

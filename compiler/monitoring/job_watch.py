@@ -210,7 +210,7 @@ class JobWatch:
             for number in stage.vertices
         }
         ended = self._ended_sources() if has_epochs else set()
-        failed = self._failed_vertex(status)
+        failed = self._vertex_of(self._error(status))
         for number, vertex in enumerate(program.vertices):
             before = self._states.get(vertex.vertex_id, "waiting")
             is_finished = vertex.vertex_id in ended or all(
@@ -246,9 +246,6 @@ class JobWatch:
             for vertex in (() if last is None else last.vertices)
             if all(operator.watermark == "end" for operator in vertex.operators)
         }
-
-    def _failed_vertex(self, status: JobStatus) -> str | None:
-        return self._vertex_of(self._error(status))
 
     def _vertex_of(self, error: BaseException | None) -> str | None:
         notes = _notes(error)

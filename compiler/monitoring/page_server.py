@@ -137,9 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
         if asked is None:
             return
         number, what, watch = asked
+        given = parse_qs(urlsplit(self.path).query).get("token", ())
         if self.path == _METRICS:
             self._send_metrics()
-        elif self.server.token and not self._has_token():
+        elif self.server.token and not any(map(self._is_token, given)):
             self.send_error(HTTPStatus.FORBIDDEN, _REFUSED)
         elif what is None:
             self._send_page(number, watch)
@@ -164,10 +165,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
             self._steer(watch, what)
-
-    def _has_token(self) -> bool:
-        """Whether the address has the token."""
-        return any(map(self._is_token, parse_qs(urlsplit(self.path).query).get("token", ())))
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(self.server.token.encode(), given.encode())

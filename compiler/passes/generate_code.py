@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.window_selections import WindowSelection
     from opchain.runtime.program.vertex_program import (
-        InputProgram,
         VertexProgram,
     )
 
@@ -65,7 +64,10 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
                 remarks=tuple(
                     (index, tuple(texts)) for index, texts in sorted(code.remarks.items()) if texts
                 ),
-                inputs=tuple(_as_received(edge, received) for edge in vertex.inputs),
+                inputs=tuple(
+                    replace(edge, key_list=received.get(edge.input_number, SentRecords()).key_list)
+                    for edge in vertex.inputs
+                ),
             )
         )
     return replace(plan, job_program=replace(program, vertices=tuple(vertices)))
@@ -82,10 +84,6 @@ def _received(
     for source in vertex.chained_sources:
         found.setdefault(source.input_number, set()).add(SentRecords())
     return {number: next(iter(known)) for number, known in found.items() if len(known) == 1}
-
-
-def _as_received(edge: InputProgram, received: Mapping[int, SentRecords]) -> InputProgram:
-    return replace(edge, key_list=received.get(edge.input_number, SentRecords()).key_list)
 
 
 def _window_folds(

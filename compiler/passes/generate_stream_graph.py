@@ -507,26 +507,6 @@ def _operator(operators: Sequence[Transformation], name: str, setting: str) -> T
     )
 
 
-def _set_parallelism(operator: Any, value: str) -> None:
-    operator.set_parallelism(int(value))
-
-
-def _set_max_parallelism(operator: Any, value: str) -> None:
-    operator.set_max_parallelism(int(value))
-
-
-def _set_name(operator: Any, value: str) -> None:
-    operator.name = value
-
-
-def _set_uid(operator: Any, value: str) -> None:
-    operator.uid = value
-
-
-def _set_chaining(operator: Any, value: str) -> None:
-    operator.chaining_strategy = _CHAINING[value.lower()]
-
-
 def _set_buffer_timeout(operator: Any, value: str) -> None:
     timeout = int(value)
     if timeout < -1:
@@ -534,16 +514,14 @@ def _set_buffer_timeout(operator: Any, value: str) -> None:
     operator.buffer_timeout = timeout
 
 
-def _set_slot_sharing_group(operator: Any, value: str) -> None:
-    operator.slot_sharing_group = value
-
-
 _SETTERS: dict[str, Callable[[Any, str], None]] = {
-    "parallelism": _set_parallelism,
-    "max-parallelism": _set_max_parallelism,
-    "name": _set_name,
-    "uid": _set_uid,
-    "chaining": _set_chaining,
+    "parallelism": lambda operator, value: operator.set_parallelism(int(value)),
+    "max-parallelism": lambda operator, value: operator.set_max_parallelism(int(value)),
+    "name": lambda operator, value: setattr(operator, "name", value),
+    "uid": lambda operator, value: setattr(operator, "uid", value),
+    "chaining": lambda operator, value: setattr(
+        operator, "chaining_strategy", _CHAINING[value.lower()]
+    ),
     "buffer-timeout": _set_buffer_timeout,
-    "slot-sharing-group": _set_slot_sharing_group,
+    "slot-sharing-group": lambda operator, value: setattr(operator, "slot_sharing_group", value),
 }

@@ -168,17 +168,12 @@ def _stages(job_graph: JobGraph) -> dict[str, int]:
     for stage, vertex_ids in enumerate(nx.topological_generations(job_graph.graph)):
         stages |= dict.fromkeys(vertex_ids, stage)
     for vertex in reversed(job_graph.vertices):
-        if _is_fed(vertex):
-            continue
+        if isinstance(getattr(vertex.head.node.spec, "source", None), SparkRowSource):
+            continue  # a DataFrame can only be the input of the first stage
         outputs = job_graph.out_edges(vertex.id)
         if len(outputs) > len(job_graph.in_edges(vertex.id)):
             stages[vertex.id] = min(stages[edge.target_vertex] for edge in outputs) - 1
     return stages
-
-
-def _is_fed(vertex: JobVertex) -> bool:
-    """Whether Spark delivers its input. A DataFrame can only be the input of the first stage."""
-    return isinstance(getattr(vertex.head.node.spec, "source", None), SparkRowSource)
 
 
 def _sizes(plan: Plan, vertex: JobVertex) -> tuple[int, int]:

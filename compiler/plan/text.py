@@ -137,7 +137,8 @@ class _Tree:
         while stack:
             node, indent, mark = stack.pop()
             lines.append(self._operator(indent + mark, node))
-            below = indent + _continued(mark)
+            # A vertical line continues if another branch of a fork follows.
+            below = indent + {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
             out = self._plan.out_edges[node]
             chained = [edge.target for edge in out if edge.is_chained]
             is_fork = len(chained) > 1
@@ -188,11 +189,6 @@ class _Tree:
                 reason = without_call_sites(reason, self._plan.call_sites)
             lines.append(Paragraph(f"{indent}    ", "not chained: ", reason))
         return lines
-
-
-def _continued(mark: str) -> str:
-    """The indent below a mark: a vertical line if another branch of a fork follows, else spaces."""
-    return {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
 
 
 def edges_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = True) -> str:

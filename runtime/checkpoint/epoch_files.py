@@ -141,7 +141,11 @@ def fence_next_epoch(storage: CheckpointStorage, run: int, require: Callable[[],
     """
     while True:
         require()
-        announced = [number for number in checkpoint_ids(storage) if _is_announced(storage, number)]
+        announced = [
+            number
+            for number in checkpoint_ids(storage)
+            if _ADOPTING in storage.children(checkpoint_name(number))
+        ]
         completed = completed_checkpoints(storage)
         following = max(completed, default=0) + 1
         try:
@@ -165,10 +169,6 @@ def checkpoint_ids(storage: CheckpointStorage) -> list[int]:
         for name in storage.children()
         if name.startswith(_FOLDER) and name.removeprefix(_FOLDER).isdecimal()
     )
-
-
-def _is_announced(storage: CheckpointStorage, checkpoint_id: int) -> bool:
-    return _ADOPTING in storage.children(checkpoint_name(checkpoint_id))
 
 
 def _is_completed(storage: CheckpointStorage, checkpoint_id: int) -> bool:

@@ -329,7 +329,11 @@ def _renewed(checkpoint: Any) -> Any:
     """The fields of a checkpoint. Earlier versions wrote its input as a list of positions with names."""
     if not isinstance(checkpoint, dict) or "sources" not in checkpoint:
         return checkpoint
-    fields = {**checkpoint, "tasks": [_renewed_task(task) for task in checkpoint["tasks"]]}
+    tasks = [
+        {"event_time" if name == "rest" else name: value for name, value in task.items()}
+        for task in checkpoint["tasks"]
+    ]
+    fields = {**checkpoint, "tasks": tasks}
     found = {item["source"]: item["position"] for item in fields.pop("sources")}
     unbounded = found.get("unbounded sources")
     fields["input"] = {
@@ -343,10 +347,6 @@ def _renewed(checkpoint: Any) -> Any:
         ],
     }
     return fields
-
-
-def _renewed_task(task: dict[str, Any]) -> dict[str, Any]:
-    return {"event_time" if name == "rest" else name: value for name, value in task.items()}
 
 
 def _source(operator_id: str, kind: str, label: str) -> dict[str, str]:

@@ -612,7 +612,7 @@ def _placed(replaced: Replaced) -> dict[int, list[StateRow]]:
                 for rows in placed.values() if row.subtask == 0 else ():
                     rows.append(row)
                 continue
-            if not _is_keyed(row.kind):
+            if row.kind not in _KINDS and row.kind not in _TIMER_KINDS:
                 placed[row.subtask % size].append(row)
                 continue
             group = key_group(row.key, groups, replaced.hasher)
@@ -623,10 +623,6 @@ def _placed(replaced: Replaced) -> dict[int, list[StateRow]]:
                 )
             placed[group * size // groups].append(replace(row, key_group=group))
     return placed
-
-
-def _is_keyed(kind: str) -> bool:
-    return kind in _KINDS or kind in _TIMER_KINDS
 
 
 def _described(kind: str) -> str:

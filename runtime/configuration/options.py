@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from opchain.runtime.configuration.text import (
@@ -274,14 +275,6 @@ def _boolean(value: Any) -> bool:
     return value if isinstance(value, bool) else parse_boolean(to_text(value))
 
 
-def _long(value: Any) -> int:
-    return _within(64, value)
-
-
-def _int(value: Any) -> int:
-    return _within(32, value)
-
-
 def _within(bits: int, value: Any) -> int:
     number = parse_integer(to_text(value))
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
@@ -317,8 +310,8 @@ def _map(value: Any) -> dict[str, str]:
 
 
 BOOLEAN = ValueType("boolean", _boolean)
-INT = ValueType("int", _int)
-LONG = ValueType("long", _long)
+INT = ValueType("int", partial(_within, 32))
+LONG = ValueType("long", partial(_within, 64))
 FLOAT = ValueType("float", _float)
 DOUBLE = ValueType("double", _double)
 STRING = ValueType("string", to_text)

@@ -103,14 +103,6 @@ def _binary(value: bytes | bytearray) -> str:
     return f"!!binary |-\n  {encoded}" if encoded else '!!binary ""'
 
 
-def _flow_map(value: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{_item(k)}: {_item(v)}" for k, v in value.items()) + "}"
-
-
-def _flow_list(value: Sequence[Any]) -> str:
-    return "[" + ", ".join(_item(item) for item in value) + "]"
-
-
 def _item(value: Any) -> str:
     text = to_text(value)
     if not isinstance(value, str):
@@ -217,6 +209,9 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (float, _java_double),
     ((bytes, bytearray), _binary),
     (Enum, lambda value: str(value.name)),
-    (Mapping, _flow_map),
-    (Sequence, _flow_list),
+    (
+        Mapping,
+        lambda value: "{" + ", ".join(f"{_item(k)}: {_item(v)}" for k, v in value.items()) + "}",
+    ),
+    (Sequence, lambda value: "[" + ", ".join(map(_item, value)) + "]"),
 )

@@ -325,8 +325,8 @@ class _FileWriter(SinkWriter[Any]):
             not isinstance(writes, Encoder) or type(writes).encode_batch is not Encoder.encode_batch
         )
         # Two attempts of one task may write at the same time, and a reader may have moved files of earlier runs away. So
-        # no name may be used twice.
-        self._id = _writer_id(subtask)
+        # no name may be used twice. The random id begins with the subtask, so sorted files are in the order of subtasks.
+        self._id = str(uuid.UUID(f"{subtask:04x}{uuid.uuid4().hex[4:]}"))
         self._number = 0
         self._parts: dict[str, _Part] = {}
         self._complete: list[_OpenFile] = []
@@ -420,11 +420,6 @@ class _FileWriter(SinkWriter[Any]):
         name = self._sink.naming.name(self._id, number)
         staged = joined(self._staging, f".{name}{IN_PROGRESS}")
         return _Part(self._sink.row_format, _OpenFile(staged, folder, name, number))
-
-
-def _writer_id(subtask: int) -> str:
-    """A random id that sorts by subtask, so that sorted files are in the order of subtasks."""
-    return str(uuid.UUID(f"{subtask:04x}{uuid.uuid4().hex[4:]}"))
 
 
 class FileCompactStrategy:

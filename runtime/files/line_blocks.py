@@ -59,10 +59,6 @@ class _Inflated(io.RawIOBase):
                 return len(data)
 
 
-def _inflated(file: BinaryIO) -> BinaryIO:
-    return io.BufferedReader(_Inflated(file))
-
-
 def _unzstd(file: BinaryIO) -> Any:
     zstandard = imported("zstandard", "files", "reading a .zst file")
     reader = zstandard.ZstdDecompressor().stream_reader(
@@ -76,7 +72,7 @@ _DECOMPRESSED: dict[str, Callable[[BinaryIO], Any]] = {
     ".gzip": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".deflate": _inflated,
+    ".deflate": lambda file: io.BufferedReader(_Inflated(file)),
     ".zst": _unzstd,
     ".zstd": _unzstd,
 }

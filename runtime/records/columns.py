@@ -162,10 +162,6 @@ def shape_of(layout: Layout) -> Shape | None:
     )
 
 
-def _inner_shape(entry: tuple[Any, ...]) -> Shape | None:
-    return _unpacked(entry[1]) if entry and entry[0] == SHAPE else None
-
-
 class Columns(Sequence[Any]):
     """A sequence of tuples, or of records of another shape, that are stored as columns.
 
@@ -268,7 +264,8 @@ class Columns(Sequence[Any]):
                     repeat(field[0]) if isinstance(field, tuple) else self.lists[field]
                     for field in inner_fields(entry)
                 )
-                tuples, kind = zip(*inner, strict=False), _inner_shape(entry)
+                tuples = zip(*inner, strict=False)
+                kind = _unpacked(entry[1]) if entry and entry[0] == SHAPE else None
                 fields.append(tuples if kind is None else kind.records(tuples))
         tuples = zip(*fields, strict=False)  # a repeated constant has no end
         return tuples if shape is None else shape.records(tuples)

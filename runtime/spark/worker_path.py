@@ -155,7 +155,7 @@ def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, P
     sources = [*found.values()] if main is None else [main, *found.values()]
     known = {*_SELF, *loaded}
     while sources:
-        for name in _imported_by(sources.pop()) - known:
+        for name in _imported_in(sources.pop().read_bytes()) - known:
             known.add(name)
             more = _unloaded_files(name, elsewhere)
             found |= more
@@ -163,13 +163,9 @@ def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, P
     return found
 
 
-def _imported_by(file: Path) -> frozenset[str]:
-    """The top-level names of all modules that a source imports, also inside functions."""
-    return _imported_in(file.read_bytes())
-
-
 @functools.lru_cache(maxsize=4096)  # a driver can start many jobs with the same sources
 def _imported_in(source: bytes) -> frozenset[str]:
+    """The top-level names of all modules that a source imports, also inside functions."""
     try:
         statements: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError):  # a template in a package, for example

@@ -98,7 +98,8 @@ def _operator_state(
     parts: Sequence[OperatorStateSnapshot], parallelism: int, subtask: int
 ) -> OperatorStateSnapshot:
     lists: dict[str, tuple[ListMode, list[bytes]]] = {}
-    for name, mode in _modes(parts).items():
+    modes = {name: mode for part in parts for name, (mode, _) in part.lists.items()}
+    for name, mode in modes.items():
         per_part = [part.lists.get(name, (mode, []))[1] for part in parts]
         if mode is ListMode.SPLIT and len(parts) == parallelism:
             elements = per_part[subtask]
@@ -112,10 +113,6 @@ def _operator_state(
         for name, entries in part.maps.items():
             maps.setdefault(name, entries)
     return OperatorStateSnapshot(lists, maps)
-
-
-def _modes(parts: Sequence[OperatorStateSnapshot]) -> dict[str, ListMode]:
-    return {name: mode for part in parts for name, (mode, _) in part.lists.items()}
 
 
 def _share(elements: list[bytes], parallelism: int, subtask: int) -> list[bytes]:

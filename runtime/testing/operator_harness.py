@@ -102,7 +102,9 @@ class CapturedOutput(Output):
         self.by_tag: dict[str, list[EmittedRecord]] = {}
         self.statuses: list[bool] = []
         self.collect = self._keep
-        self.watermark_receivers.append(self._keep_watermark)
+        self.watermark_receivers.append(
+            lambda timestamp: self.elements.append(EmittedWatermark(timestamp))
+        )
         self.idle_receivers.append(self.statuses.append)
 
     def collect_to(self, tag_id: str, value: Any, timestamp: int | None) -> None:
@@ -123,9 +125,6 @@ class CapturedOutput(Output):
 
     def _keep(self, value: Any, timestamp: int | None) -> None:
         self.elements.append(EmittedRecord(value, timestamp))
-
-    def _keep_watermark(self, timestamp: int) -> None:
-        self.elements.append(EmittedWatermark(timestamp))
 
 
 _SPECS: tuple[tuple[type, type[specs.OperatorSpec]], ...] = (

@@ -142,14 +142,12 @@ def may_be_none(record_type: TypeInformation[Any] | None) -> bool:
 
 
 def _wrong(value: Any, declared: str, expected: str) -> TypeError:
+    name = type(value).__name__
+    article = "an" if name[0] in "aeiouAEIOU" else "a"
     return TypeError(
-        f"{short_repr(value)} is declared as {declared}, and is {_article(type(value).__name__)}; "
+        f"{short_repr(value)} is declared as {declared}, and is {article} {name}; "
         f"convert it to {expected}, or declare another type"
     )
-
-
-def _article(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _integer(value: Any, declared: str) -> int:
@@ -363,10 +361,6 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _of_basic(record_type: BasicTypeInfo[Any]) -> Converter | None:
-    return _OF_BASIC_TYPE.get(record_type.basic_type)
-
-
 _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (ExternalTypeInfo, lambda declared: coder_converter(declared.type_info)),
     (RowTypeInfo, _to_row),
@@ -388,7 +382,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (DateTypeInfo, lambda _: _to_date),
     (TimeTypeInfo, lambda _: _to_time),
     (TimestampTypeInfo, lambda declared: _to_datetime if declared.keeps_zone else _to_timestamp),
-    (BasicTypeInfo, _of_basic),
+    (BasicTypeInfo, lambda declared: _OF_BASIC_TYPE.get(declared.basic_type)),
 )
 
 _NULLABLE = {BasicType.STRING, BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.INSTANT}

@@ -90,7 +90,6 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -233,7 +232,8 @@ def _fields_of(
     Fields that are neither constants nor variables become variables, in `lines`.
     """
     if isinstance(send.value, ast.Name):
-        return partial(_with_record, send.value)
+        record = send.value
+        return lambda item: f.replaced(item, {"value": record})
     display = display_of(send.value, form.constants)
     if display is None or display.shape is not None:
         return None
@@ -288,10 +288,6 @@ def _read(name: str, checked: ast.expr, types: Types, operator: int) -> f.Lines:
         return [f.let(name, checked, operator)]
     text = f"try:\n    {name} = checked\nexcept Exception:\n    {name} = None"
     return f.statements(text, operator, checked=checked)
-
-
-def _with_record(record: ast.expr, item: ast.expr) -> ast.expr:
-    return f.replaced(item, {"value": record})
 
 
 def _combined(

@@ -407,7 +407,8 @@ def plan_page(
         "contents": _in_script(page_contents(plan, details)),
         "numbers": _in_script(numbers),
         "run": _in_script(run),
-        "layout_library": _layout_library(),
+        # Stored compressed, as one file: compressing it here could give other bytes on another machine.
+        "layout_library": base64.b64encode(_bytes("elk/elk.bundled.js.gz")).decode("ascii"),
         "script": "\n".join(map(_static, SCRIPTS)),
     }
     # A single pass: a name that looks like a placeholder is not replaced again.
@@ -416,11 +417,6 @@ def plan_page(
 
 def _static(name: str) -> str:
     return _bytes(name).decode("ascii")
-
-
-def _layout_library() -> str:
-    # Stored compressed, as one file: compressing it here could give other bytes on another machine.
-    return base64.b64encode(_bytes("elk/elk.bundled.js.gz")).decode("ascii")
 
 
 def _bytes(name: str) -> bytes:

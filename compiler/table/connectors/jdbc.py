@@ -17,7 +17,8 @@ def write_jdbc(stream: DataStream[Any], options: Options) -> Any:
     from opchain.runtime.connectors.jdbc.sink import JdbcSink  # noqa: PLC0415 - likewise
 
     columns, connection = options.columns, jdbc_connection(options)
-    quoted = _mysql_name if is_mysql(connection.url) else str
+    # In PostgreSQL a quoted name would be case-sensitive. Flink's names are not quoted there, either.
+    quoted = "`{}`".format if is_mysql(connection.url) else str
     names = [quoted(each.name) for each in columns]
     keys = [quoted(key) for key in options.schema.keys]
     table = ".".join(quoted(part.strip("`")) for part in options.need("table-name").split("."))
@@ -35,11 +36,6 @@ def write_jdbc(stream: DataStream[Any], options: Options) -> Any:
     options.drop("scan.partition.", "scan.fetch-size", "scan.auto-commit", "lookup.")
     options.finish()
     return stream.add_sink(JdbcSink.sink(sql, row_type(columns), connection, execution))
-
-
-def _mysql_name(name: str) -> str:
-    # In PostgreSQL a quoted name would be case-sensitive. Flink's names are not quoted there, either.
-    return f"`{name}`"
 
 
 def _execution(options: Options) -> Any:

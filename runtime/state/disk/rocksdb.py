@@ -58,7 +58,9 @@ class RocksDBTables(TableStore):
 
     def __init__(self, folders: Sequence[str], where: str) -> None:
         self._library = imported("rocksdict", "rocksdb", f"{where} keeps its state on disk, which")
-        parent = Path(folders[0] if folders else _usual_folder())
+        # Spark sets this variable for its Python workers.
+        of_spark = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+        parent = Path(folders[0] if folders else of_spark or tempfile.gettempdir())
         parent.mkdir(parents=True, exist_ok=True)
         remove_orphans(parent)
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
@@ -122,11 +124,6 @@ class RocksDBTables(TableStore):
         writing.disable_wal = True
         database.set_write_options(writing)
         return database
-
-
-def _usual_folder() -> str:
-    # Spark sets this variable for its Python workers.
-    return os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or tempfile.gettempdir()
 
 
 _caches: dict[int, Any] = {}

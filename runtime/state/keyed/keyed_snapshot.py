@@ -19,6 +19,7 @@ from __future__ import annotations
 import io
 import pickle
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import StateError, short_repr
@@ -63,11 +64,7 @@ def in_order(
             for frame in _frames(data, what, where):
                 number = 0 if frame[0] == WHOLE else frame[1]
                 found.setdefault(number, []).append((group, frame))
-    return [(number, sorted(found[number], key=_key_group)) for number in sorted(found)]
-
-
-def _key_group(item: tuple[int, Frame]) -> int:
-    return item[0]
+    return [(number, sorted(found[number], key=itemgetter(0))) for number in sorted(found)]
 
 
 def _frames(data: bytes, what: str, where: str) -> Iterator[Frame]:
