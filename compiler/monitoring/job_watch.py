@@ -56,7 +56,7 @@ class JobWatch:
         self._samples: deque[tuple[float, dict[str, tuple[int, int]]]] = deque()
         self._version = 0
         self._seen: Any = None
-        self._news: dict[str, Any] = {}
+        self._update: dict[str, Any] = {}
         self._samples_of_run: JobSamples | None = None
 
     def samples(self) -> list[Sample]:
@@ -76,8 +76,8 @@ class JobWatch:
         status = self.job.run.get_job_status().result()
         return {"name": self.job.name, "status": status.name.lower()}
 
-    def look(self) -> tuple[int, dict[str, Any]]:
-        """The current news, and a version number that grows with each change.
+    def latest(self) -> tuple[int, dict[str, Any]]:
+        """The current update for pages, and a version number that grows with each change.
 
         - `status` is the status of the job, and `isOver` whether the job has ended.
         - `states` has "waiting", "running", "finished", "failed" or "canceled" for each vertex; `spans` has the times at
@@ -109,7 +109,7 @@ class JobWatch:
             if seen != self._seen:
                 self._seen = seen
                 self._version += 1
-                self._news = {
+                self._update = {
                     "at": now_ms,
                     "status": status.name.lower(),
                     "isOver": status in OVER,
@@ -120,7 +120,7 @@ class JobWatch:
                     "numbers": numbers or None,
                     "exceptions": self._exceptions(status),
                 }
-            return self._version, self._news
+            return self._version, self._update
 
     def epochs(self, after: int = 0) -> list[dict[str, Any]]:
         """The epochs of this run after epoch `after`; the last 1,000 are kept."""
@@ -128,14 +128,26 @@ class JobWatch:
             return [epoch for epoch in self._epochs if epoch["epoch"] > after]
 
     def whole(self) -> dict[str, Any]:
-        """The news and all epochs, for a file."""
-        _, news = self.look()
-        return news | {"epochs": self.epochs()}
+        """The current update and all epochs, for a file."""
+        return self.latest()[1] | {"epochs": self.epochs()}
+
+    def updates(self) -> Iterator[dict[str, Any] | None]:
+        """The updates for one open page, with the epochs since the last one; None if nothing has changed."""
+        version = epoch = 0
+        while True:
+            before, (version, update) = version, self.latest()
+            if version == before:
+                yield None
+                continue
+            epochs = self.epochs(epoch)
+            if epochs:
+                epoch = epochs[-1]["epoch"]
+            yield update | {"epochs": epochs}
 
     def _take_epochs(self, history: EpochHistory | None) -> None:
         for epoch in () if history is None else history.recent:
             if epoch.epoch > self._last_epoch:
-                self._epochs.append(epoch_news(epoch))
+                self._epochs.append(epoch_values(epoch))
                 self._last_epoch = epoch.epoch
 
     def _numbers(self, status: JobStatus, running: Mapping[int, TaskMetrics]) -> dict[str, Any]:
@@ -262,7 +274,7 @@ class JobWatch:
     def _exceptions(self, status: JobStatus) -> list[dict[str, Any]]:
         restarts = self.job.run.restarts
         found = [
-            failure_news(failure.error)
+            failure_values(failure.error)
             | {
                 "vertex": self._vertex_of(failure.error),
                 "at": failure.at_ms,
@@ -274,7 +286,7 @@ class JobWatch:
         error = self._error(status)
         if error is not None:
             at = max((span[1] or 0 for span in self._spans.values()), default=0) or None
-            found.append(failure_news(error) | {"vertex": self._vertex_of(error), "at": at})
+            found.append(failure_values(error) | {"vertex": self._vertex_of(error), "at": at})
         return found
 
     def _restarts(self) -> int:
@@ -307,7 +319,7 @@ def watching(jobs: Sequence[StartedJob]) -> Iterator[JobWatches]:
         while not ended.wait(_LOOK_EVERY_S):
             for watch in watches.all():
                 if not watch.is_over:
-                    watch.look()
+                    watch.latest()
 
     looking = threading.Thread(target=look, name="job watch", daemon=True)
     looking.start()
@@ -356,27 +368,7 @@ def shown_value(value: Any) -> str:
     return str(value)
 
 
-class PageNews:
-    """The news of one job for one open page."""
-
-    def __init__(self, watch: JobWatch) -> None:
-        self._watch = watch
-        self._version = 0
-        self._epoch = 0
-
-    def take(self) -> dict[str, Any] | None:
-        """The news of `JobWatch.look`, with the epochs since the last call; None if nothing has changed."""
-        version, news = self._watch.look()
-        if version == self._version:
-            return None
-        self._version = version
-        epochs = self._watch.epochs(self._epoch)
-        if epochs:
-            self._epoch = epochs[-1]["epoch"]
-        return news | {"epochs": epochs}
-
-
-def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
+def epoch_values(epoch: EpochProgress) -> dict[str, Any]:
     """The numbers of an epoch, for the chart on the page."""
     return {
         "epoch": epoch.epoch,
@@ -405,7 +397,7 @@ def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
     }
 
 
-def failure_news(error: BaseException) -> dict[str, Any]:
+def failure_values(error: BaseException) -> dict[str, Any]:
     """An error: its first line, the other lines, and the place, epoch and replay command from its notes."""
     title = f"{type(error).__name__}: {error}".splitlines()[0]
     notes = _notes(error)

@@ -2,10 +2,10 @@
 
 `/metrics` has the metrics of all jobs for Prometheus.
 
-A page is one self-contained file. It asks this server for news, and loads nothing else. Only this machine can connect,
-and only as `localhost` or 127.0.0.1. So a foreign web page whose host name resolves to this machine is refused. All but
-`/metrics` needs the token in the address that `opchain run` prints: pages show keys and records of the input, which other
-users of this machine must not read.
+A page is one self-contained file. It asks this server for updates, and loads nothing else. Only this machine can
+connect, and only as `localhost` or 127.0.0.1. So a foreign web page whose host name resolves to this machine is refused.
+All but `/metrics` needs the token in the address that `opchain run` prints: pages show keys and records of the input,
+which other users of this machine must not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from opchain.compiler.command_line.failures import CommandError
 from opchain.compiler.monitoring.job_watch import (
     JobWatch,
     JobWatches,
-    PageNews,
     settings_of,
     watching,
 )
@@ -38,19 +37,19 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 
 PERIOD_S = 0.5
-"""The time between two looks at a job while its page is open."""
+"""The time between two checks for updates of a job while its page is open."""
 
 _ALIVE_EVERY = 30
-"""After this many periods without news, an empty comment is sent. It fails if the page was closed."""
+"""After this many periods without updates, an empty comment is sent. It fails if the page was closed."""
 
-_LAST_NEWS_S = 3.0
-_STEERING_S = 600.0
+_LAST_UPDATE_S = 3.0
+_CONTROL_S = 600.0
 _TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - a name; pages of other origins cannot send this header
 
 _REFUSED = "the address that opchain printed has a token"
 
 _METRICS = "/metrics"
-_PATH = re.compile(r"/([0-9]{0,9})(/news|/file|/stop|/cancel)?(?:\?[^#]*)?")
+_PATH = re.compile(r"/([0-9]{0,9})(/updates|/file|/stop|/cancel)?(?:\?[^#]*)?")
 _WAITING = (
     '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
     '<meta name="color-scheme" content="light dark"><title>opchain</title>'
@@ -107,16 +106,16 @@ class PageServer(ThreadingHTTPServer):
         self._listeners = 0
 
     def end(self) -> None:
-        """Sends the last news to open pages, and closes the server."""
+        """Sends the last update to open pages, and closes the server."""
         self.ended.set()
         with self._listening:
-            self._listening.wait_for(lambda: not self._listeners, _LAST_NEWS_S)
+            self._listening.wait_for(lambda: not self._listeners, _LAST_UPDATE_S)
         self.shutdown()
         self.server_close()
 
     @contextmanager
     def listener(self) -> Iterator[None]:
-        """Counts an open page that waits for news, within the block."""
+        """Counts an open page that waits for updates, within the block."""
         with self._listening:
             self._listeners += 1
         try:
@@ -133,10 +132,10 @@ class _Handler(BaseHTTPRequestHandler):
     """Seconds to wait for a request, and for the client to take the answer. Each connection holds a thread."""
 
     def do_GET(self) -> None:
-        asked = self._asked()
-        if asked is None:
+        requested = self._requested()
+        if requested is None:
             return
-        number, what, watch = asked
+        number, what, watch = requested
         given = parse_qs(urlsplit(self.path).query).get("token", ())
         if self.path == _METRICS:
             self._send_metrics()
@@ -146,30 +145,30 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_page(number, watch)
         elif watch is None:
             self.send_error(HTTPStatus.NOT_FOUND)
-        elif what == "/news":
-            self._send_news(watch)
+        elif what == "/updates":
+            self._send_updates(watch)
         elif what == "/file":
             self._send_file(watch)
         else:
             self.send_error(HTTPStatus.METHOD_NOT_ALLOWED)
 
     def do_POST(self) -> None:
-        asked = self._asked()
-        if asked is None:
+        requested = self._requested()
+        if requested is None:
             return
-        _, what, watch = asked
+        _, what, watch = requested
         given = self.headers.get(_TOKEN_HEADER, "")
         if not self.server.token or not self._is_token(given):
             self.send_error(HTTPStatus.FORBIDDEN, _REFUSED)
         elif watch is None or what not in ("/stop", "/cancel"):
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
-            self._steer(watch, what)
+            self._control(watch, what)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(self.server.token.encode(), given.encode())
 
-    def _asked(self) -> tuple[int, str | None, JobWatch | None] | None:
+    def _requested(self) -> tuple[int, str | None, JobWatch | None] | None:
         """The number of a job, the rest of the path, and the job's watch. Sends an error and returns None if the request is wrong."""
         name = self.headers.get("Host", "").partition(":")[0]
         path = _PATH.fullmatch("/" if self.path == _METRICS else self.path)
@@ -190,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_html(_WAITING)
             return
         settings = settings_of(watch.job)
-        self._send_html(live_page(watch.job.plan, f"{number}/news", {"settings": settings}))
+        self._send_html(live_page(watch.job.plan, f"{number}/updates", {"settings": settings}))
 
     def _send_file(self, watch: JobWatch) -> None:
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", watch.job.name).strip("-") or "job"
@@ -213,33 +212,21 @@ class _Handler(BaseHTTPRequestHandler):
         except MissingLibraryError as error:
             self._send_text(HTTPStatus.NOT_IMPLEMENTED, str(error))
             return
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        self._send(HTTPStatus.OK, "text/plain; version=0.0.4", text)
 
     def _send_html(self, page: str, **headers: str) -> None:
-        data = page.encode("ascii")
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Referrer-Policy", "no-referrer")
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
+        headers |= {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+        self._send(HTTPStatus.OK, "text/html", page.encode("ascii"), **headers)
 
-    def _steer(self, watch: JobWatch, what: str) -> None:
+    def _control(self, watch: JobWatch, what: str) -> None:
         """Stops the job with a savepoint, or cancels it; answers when the job has ended."""
         run = watch.job.run
         try:
             if what == "/cancel":
-                run.cancel().result(_STEERING_S)
+                run.cancel().result(_CONTROL_S)
                 answer = "canceled"
             else:
-                path = run.stop_with_savepoint(False).result(_STEERING_S)
+                path = run.stop_with_savepoint(False).result(_CONTROL_S)
                 answer = f"stopped with savepoint {path}"
         except (StreamError, TimeoutError) as error:
             self._send_text(HTTPStatus.CONFLICT, str(error) or "the job has not ended yet")
@@ -247,23 +234,27 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_text(HTTPStatus.OK, answer)
 
     def _send_text(self, status: HTTPStatus, text: str) -> None:
-        data = text.encode()
+        self._send(status, "text/plain", text.encode())
+
+    def _send(self, status: HTTPStatus, kind: str, data: bytes, **headers: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(data)))
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
-    def _send_news(self, watch: JobWatch) -> None:
+    def _send_updates(self, watch: JobWatch) -> None:
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        news, silent, others = PageNews(watch), 0, None
+        updates, silent, others = watch.updates(), 0, None
         with self.server.listener():
             while True:
                 is_last = self.server.ended.is_set()
-                latest = news.take()
+                latest = next(updates)
                 jobs = [each.title for each in self.server.watches.all()]
                 if latest is not None or jobs != others:
                     others = jobs
@@ -275,8 +266,8 @@ class _Handler(BaseHTTPRequestHandler):
                     self._write(b":\n\n")
                 self.server.ended.wait(PERIOD_S)
 
-    def _send_event(self, news: dict[str, Any]) -> None:
-        text = json.dumps(news, separators=(",", ":"), allow_nan=False)
+    def _send_event(self, update: dict[str, Any]) -> None:
+        text = json.dumps(update, separators=(",", ":"), allow_nan=False)
         self._write(f"data: {text}\n\n".encode("ascii"))
 
     def _write(self, data: bytes) -> None:
@@ -295,7 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def run_page(watch: JobWatch) -> str:
-    """The page of a run as a file: the plan, the last news and all epochs."""
+    """The page of a run as a file: the plan, the last update and all epochs."""
     from opchain.compiler.plan.page.render import saved_page  # noqa: PLC0415 - slow to import
 
     return saved_page(watch.job.plan, watch.whole() | {"settings": settings_of(watch.job)})

@@ -106,7 +106,7 @@ def job(tmp_path: Path) -> Iterator[RunningJob]:
 
 @contextmanager
 def page_of(chromium: Any, *started: StartedJob, token: str = LET_IN) -> Iterator[Any]:
-    """The last job's page; it must ask for nothing but itself and its news, and stay silent."""
+    """The last job's page; it must ask for nothing but itself and its updates, and stay silent."""
     complaints: list[str] = []
     with serving_pages(started, 0, token) as base:
         query = f"?token={token}" if token else ""
@@ -116,7 +116,7 @@ def page_of(chromium: Any, *started: StartedJob, token: str = LET_IN) -> Iterato
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         allowed = (
-            *(f"{base}{page}{query}" for page in ("", "1", "1/news", "2/news")),
+            *(f"{base}{page}{query}" for page in ("", "1", "1/updates", "2/updates")),
             *(f"{base}1/{what}" for what in ("cancel", "stop")),
         )
         page.on(
@@ -416,7 +416,7 @@ def test_failures_with_restarts_are_listed_latest_first(chromium: Any) -> None:
 def test_a_saved_run_can_be_opened_without_a_server(open_page: Any, job: RunningJob) -> None:
     job.run_epoch(500)
     watch = JobWatch(job.started())
-    watch.look()
+    watch.latest()
     job.client.cancel().result(60)
     page = open_page(run_page(watch))
     assert page.inner_text("#live b") == "canceled"

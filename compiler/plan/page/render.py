@@ -358,15 +358,15 @@ def compiled_page(plan: Plan, metrics: JobMetrics | None = None) -> str:
     return plan_page(job_plan(plan), vertex_details(plan), metrics)
 
 
-def live_page(plan: Plan, news: str, run: Mapping[str, Any] | None = None) -> str:
+def live_page(plan: Plan, updates: str, run: Mapping[str, Any] | None = None) -> str:
     """The page of a running job, for a server. It requests updates, and loads nothing else.
 
     Args:
         plan: The completely compiled plan.
-        news: The address of server-sent events, relative to the page: see static/live.js.
+        updates: The address of server-sent events, relative to the page: see static/live.js.
         run: Values that do not change while the job runs: its settings.
     """
-    return plan_page(job_plan(plan), vertex_details(plan), news=news, run=run)
+    return plan_page(job_plan(plan), vertex_details(plan), updates=updates, run=run)
 
 
 def saved_page(plan: Plan, run: Mapping[str, Any]) -> str:
@@ -383,7 +383,7 @@ def plan_page(
     plan: JobPlan,
     details: Sequence[VertexDetails] = (),
     metrics: JobMetrics | None = None,
-    news: str | None = None,
+    updates: str | None = None,
     run: Mapping[str, Any] | None = None,
 ) -> str:
     """The page as HTML, in ASCII for any names. The same plan and numbers give the same bytes.
@@ -392,15 +392,15 @@ def plan_page(
         plan: The plan.
         details: One entry per vertex. Empty for a saved plan, which contains neither stages nor source.
         metrics: The metrics of a finished job.
-        news: The address of updates, if a server provides them; see `live_page`.
+        updates: The address of updates, if a server provides them; see `live_page`.
         run: Information about the run; see `live_page` and `saved_page`.
     """
     numbers = None if metrics is None or not metrics.vertices else page_numbers(metrics)
-    if (news is not None or run is not None) and numbers is None:
+    if (updates is not None or run is not None) and numbers is None:
         numbers = no_numbers_yet(plan)
     parts = {
-        "news": "" if news is None else f' data-news="{_in_html(news)}"',
-        "connect": "" if news is None else "; connect-src 'self'",
+        "updates": "" if updates is None else f' data-updates="{_in_html(updates)}"',
+        "connect": "" if updates is None else "; connect-src 'self'",
         "title": _in_html(f"{plan.job_name} - plan"),
         "style": _static("page.css"),
         "text": _in_html(plan_text(plan)),

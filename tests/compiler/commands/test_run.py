@@ -249,8 +249,8 @@ def test_run_serve_serves_the_page_of_a_running_job(write: Any, run: Any) -> Non
         + "said = sys.stderr.buffer.getvalue().decode()\n"
         + "address, token = re.search(r'(http://[0-9.:]+/)(\\?token=\\S+)', said).groups()\n"
         + "page = urllib.request.urlopen(address + token).read().decode()\n"
-        + "news = urllib.request.urlopen(address + '1/news' + token).read().decode()\n"
-        + "print('two numbers' in page, 'data-news' in page, '\"status\":\"finished\"' in news)\n"
+        + "updates = urllib.request.urlopen(address + '1/updates' + token).read().decode()\n"
+        + "print('two numbers' in page, 'data-updates' in page, '\"status\":\"finished\"' in updates)\n"
     )
     done = run("run", "clicks.py", "--local", "--quiet", "--serve", "0")
     assert "opchain: note: the job's page is at http://127.0.0.1:" in done.stderr

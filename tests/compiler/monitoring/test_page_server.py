@@ -51,13 +51,13 @@ def test_the_server_has_a_page_for_each_started_job() -> None:
         with asked(address, "/") as answer:
             text = answer.read().decode("ascii")
         assert "has not started this job yet" in text
-        assert status(address, "/1/news") == 404
+        assert status(address, "/1/updates") == 404
         jobs.append(job(JobRun(JobOutcome, lambda: None)))
         for path in ("/", "/1"):
             with asked(address, path) as answer:
                 assert answer.getheader("Content-Type") == "text/html; charset=utf-8"
                 text = answer.read().decode("ascii")
-            assert 'data-news="1/news"' in text
+            assert 'data-updates="1/updates"' in text
             assert "connect-src 'self'" in text
         assert status(address, "/elsewhere") == 404
 
@@ -92,7 +92,7 @@ def test_the_server_refuses_requests_with_a_foreign_host_header() -> None:
         assert status(address, "/", Host=f"evil.example:{port}") == 403
 
 
-def test_the_server_sends_news_until_the_job_has_ended() -> None:
+def test_the_server_sends_updates_until_the_job_has_ended() -> None:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
@@ -100,7 +100,7 @@ def test_the_server_sends_news_until_the_job_has_ended() -> None:
         return JobOutcome()
 
     client = JobRun(run, let_go.set).start()
-    with serving_pages([job(client)], 0) as address, asked(address, "/1/news") as answer:
+    with serving_pages([job(client)], 0) as address, asked(address, "/1/updates") as answer:
         assert answer.getheader("Content-Type") == "text/event-stream"
         first = event(answer)
         assert (first["status"], first["isOver"]) == ("running", False)
@@ -118,7 +118,7 @@ def test_the_server_reports_the_end_of_a_failed_job() -> None:
         raise ZeroDivisionError
 
     client = JobRun(run, let_go.set).start()
-    with serving_pages([job(client)], 0) as address, asked(address, "/1/news") as answer:
+    with serving_pages([job(client)], 0) as address, asked(address, "/1/updates") as answer:
         assert event(answer)["status"] == "running"
         let_go.set()
         with pytest.raises(ZeroDivisionError):
@@ -126,7 +126,7 @@ def test_the_server_reports_the_end_of_a_failed_job() -> None:
         assert event(answer)["status"] == "failed"
 
 
-@pytest.mark.parametrize("path", ["/", "/1", "/1/news", "/1/file", "/7"])
+@pytest.mark.parametrize("path", ["/", "/1", "/1/updates", "/1/file", "/7"])
 @pytest.mark.parametrize(
     "query", ["", "?token=", "?token=wrong", "?token=right%00", "?other=right"]
 )
@@ -176,7 +176,7 @@ def test_the_server_offers_a_run_as_one_file() -> None:
     ):
         assert answer.getheader("Content-Disposition") == 'attachment; filename="words.html"'
         page = answer.read().decode("ascii")
-    assert '<html lang="en">' in page, "nobody is asked for news"
+    assert '<html lang="en">' in page, "nobody is asked for updates"
     assert "connect-src" not in page
     assert '"status":"finished"' in page
 
@@ -197,7 +197,9 @@ def event(answer: http.client.HTTPResponse) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("path", ["/" + "9" * 5000, "/1234567890", "/\u00b2", "/-1", "/1/news/x"])
+@pytest.mark.parametrize(
+    "path", ["/" + "9" * 5000, "/1234567890", "/\u00b2", "/-1", "/1/updates/x"]
+)
 def test_a_malformed_job_number_is_not_found(path: str, capfd: pytest.CaptureFixture[str]) -> None:
     with serving_pages([job(JobRun(JobOutcome, lambda: None))], 0) as address:
         port = int(address.rsplit(":", 1)[1].rstrip("/"))

@@ -4,7 +4,7 @@ const MOST_OPERATORS = 14;
 const MOST_INDENTED = 8;
 const SKEWED = 2; // one subtask has twice its share
 
-const isLive = () => Boolean(document.documentElement.dataset.news);
+const isLive = () => Boolean(document.documentElement.dataset.updates);
 const hasRun = () => Boolean(valueOf("run")?.status);
 const STATE_WORDS = { waiting: "not started", running: "running", finished: "finished", failed: "failed", canceled: "canceled" };
 

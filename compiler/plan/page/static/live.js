@@ -9,19 +9,19 @@ function followJob(plan, page, showNumbers) {
     byId("live").hidden = false;
     take(strip.run);
   }
-  const address = document.documentElement.dataset.news;
+  const address = document.documentElement.dataset.updates;
   if (!address) return;
   byId("live").hidden = false;
   showActions(address.split("/")[0]);
   tell("waiting", "waiting");
   const events = new EventSource(address + location.search);
   events.addEventListener("message", (event) => {
-    const news = JSON.parse(event.data);
-    if (news.jobs) showJobs(news.jobs, Number(address.split("/")[0]));
-    if (!news.status) return;
-    strip.take(news);
+    const update = JSON.parse(event.data);
+    if (update.jobs) showJobs(update.jobs, Number(address.split("/")[0]));
+    if (!update.status) return;
+    strip.take(update);
     take(strip.run);
-    if (news.isOver) events.close();
+    if (update.isOver) events.close();
   });
   // The browser tries again by itself; until then the numbers are those of a while ago.
   events.addEventListener("error", () => tell("lost", "no connection", ...[...byId("live").children].slice(1).map((part) => part.textContent)));

@@ -53,13 +53,13 @@ function runStrip(plan, page, onFold) {
     sheet.scrollTop = scrolled;
   }
 
-  function take(news) {
+  function take(update) {
     const wasFailed = run.exceptions?.length;
     const wasEmpty = !run.status;
-    run.epochs.push(...(news.epochs ?? []));
+    run.epochs.push(...(update.epochs ?? []));
     run.epochs.splice(0, Math.max(0, run.epochs.length - 1000));
-    Object.assign(run, { ...news, epochs: run.epochs });
-    if (wasEmpty && innerWidth > NARROW) shown = run.exceptions?.length ? "Exceptions" : run.epochs.length || news.epoch !== undefined ? "Epochs" : "Timeline";
+    Object.assign(run, { ...update, epochs: run.epochs });
+    if (wasEmpty && innerWidth > NARROW) shown = run.exceptions?.length ? "Exceptions" : run.epochs.length || update.epoch !== undefined ? "Epochs" : "Timeline";
     if (!wasFailed && run.exceptions?.length) shown = "Exceptions";
     if (shown === "Timeline" && run.epochs.length === 1) shown = "Epochs";
     draw();

@@ -11,7 +11,7 @@ from forms import seen
 
 from opchain.common import Configuration
 from opchain.compiler.interception import StartedJob, watching_jobs
-from opchain.compiler.monitoring.job_watch import JobWatch, PageNews, failure_news, settings_of
+from opchain.compiler.monitoring.job_watch import JobWatch, failure_values, settings_of
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch
@@ -53,12 +53,12 @@ def words(
 
 def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path) -> None:
     epochs, history, started, _ = words(tmp_path)
-    news = PageNews(JobWatch(started))
-    first = news.take()
+    updates = JobWatch(started).updates()
+    first = next(updates)
     assert first is not None
     assert (first["status"], first["isOver"], first["epochs"]) == ("created", False, [])
     assert set(first["states"].values()) == {"waiting"}
-    assert news.take() is None
+    assert next(updates) is None
     started.run.start()
     outcome = epochs.run(words=["a"] * 3).outcome
     progress = epoch_progress(
@@ -71,7 +71,7 @@ def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path
         durations_ms={"waiting": 500.0, "tasks": 1_000.0},
     )
     history.add(progress, outcome)
-    told = news.take()
+    told = next(updates)
     assert told is not None
     assert (told["status"], told["isOver"]) == ("running", False)
     assert set(told["states"].values()) == {"running"}
@@ -80,9 +80,9 @@ def test_job_watch_reports_each_epoch_once_and_the_end_of_the_job(tmp_path: Path
     assert epoch["checkpoint"] == "place/chk-1"
     (vertex,) = told["numbers"].values()
     assert (vertex["recordsIn"], vertex["rateIn"]) == (3, 2.0)
-    assert news.take() is None
+    assert next(updates) is None
     started.run.cancel().result(60)
-    last = news.take()
+    last = next(updates)
     assert last is not None
     assert (last["status"], last["isOver"], last["epochs"]) == ("canceled", True, [])
     assert set(last["states"].values()) == {"canceled"}
@@ -96,14 +96,14 @@ def test_job_watch_reports_the_vertex_and_the_error_of_a_failed_job(tmp_path: Pa
     epochs, _, started, let_go = words(tmp_path, fail=True)
     watch = JobWatch(started)
     started.run.start()
-    while watch.look()[1]["status"] != "running":
+    while watch.latest()[1]["status"] != "running":
         pass
     let_go.set()
     with pytest.raises(RuntimeError):
         started.run.get_job_execution_result().result(60)
-    news = watch.whole()
-    assert list(news["states"].values()) == ["failed"]
-    (failure,) = news["exceptions"]
+    update = watch.whole()
+    assert list(update["states"].values()) == ["failed"]
+    (failure,) = update["exceptions"]
     assert failure["title"] == "RuntimeError: stopped"
     assert failure["vertex"] == epochs.job.vertices[0].vertex_id
     assert failure["lines"][-1].startswith("in task ")
@@ -141,9 +141,9 @@ def test_job_watch_keeps_failures_that_were_followed_by_restarts(tmp_path: Path)
         raise error
 
     client.restarts.run(attempt, threading.Event())
-    news = JobWatch(started).whole()
-    assert news["restarts"] == 2
-    first, second = news["exceptions"]
+    update = JobWatch(started).whole()
+    assert update["restarts"] == 2
+    first, second = update["exceptions"]
     assert first["title"] == "ValueError: no price for item 0"
     assert (first["operator"], first["line"], first["restart"]) == ("price", "prices.py:7", 1)
     assert (first["epoch"], first["replay"], first["delayMs"]) == (None, None, 1)
@@ -155,7 +155,7 @@ def test_job_watch_keeps_failures_that_were_followed_by_restarts(tmp_path: Path)
         f"in task {epochs.job.vertices[0].name} (1/1)#0",
         "in epoch 12; if it is started again, the job resumes from place/chk-11",
     ]
-    assert news["status"] == "created", "the job has not failed"
+    assert update["status"] == "created", "the job has not failed"
     let_go.set()
     epochs.close()
 
@@ -180,8 +180,8 @@ def test_job_watch_reports_a_failure_with_lines_of_the_program() -> None:
     env.from_collection([0]).map(inverse).print()
     with pytest.raises(ZeroDivisionError) as raised:
         env.execute()
-    lines = failure_news(raised.value)["lines"]
-    assert any("1 / value" in line and "(test_page_news.py:" in line for line in lines)
+    lines = failure_values(raised.value)["lines"]
+    assert any("1 / value" in line and "(test_page_updates.py:" in line for line in lines)
     assert not any("/runtime/" in line for line in lines)
 
 
@@ -204,12 +204,12 @@ def test_job_watch_reports_the_finished_tasks_of_a_bounded_job() -> None:
     env.from_collection([1]).rebalance().map(str).print()
     plan = compile_program(env.program())
     run = JobRun(JobOutcome, lambda: None, progress=Stages())
-    news = PageNews(JobWatch(StartedJob("job", run, plan))).take()
-    assert news is not None
-    assert news["tasks"] == {"done": 2, "all": 3}
-    assert list(news["states"].values()) == ["finished", "running"]
-    assert [vertex["recordsIn"] for vertex in news["numbers"].values()] == [3, 3 + 5]
-    assert [len(vertex["subtasks"]) for vertex in news["numbers"].values()] == [1, 2]
+    update = next(JobWatch(StartedJob("job", run, plan)).updates())
+    assert update is not None
+    assert update["tasks"] == {"done": 2, "all": 3}
+    assert list(update["states"].values()) == ["finished", "running"]
+    assert [vertex["recordsIn"] for vertex in update["numbers"].values()] == [3, 3 + 5]
+    assert [len(vertex["subtasks"]) for vertex in update["numbers"].values()] == [1, 2]
 
 
 def test_job_watch_reports_the_metrics_of_a_bounded_job_at_its_end() -> None:
@@ -219,7 +219,7 @@ def test_job_watch_reports_the_metrics_of_a_bounded_job_at_its_end() -> None:
     env.from_collection([1, 2, 3]).print()
     with watching_jobs() as jobs:
         env.execute("numbers")
-    news = PageNews(JobWatch(jobs[0])).take()
-    assert news is not None
-    assert (news["status"], news["isOver"]) == ("finished", True)
-    assert sum(vertex["recordsIn"] for vertex in news["numbers"].values()) == 3
+    update = next(JobWatch(jobs[0]).updates())
+    assert update is not None
+    assert (update["status"], update["isOver"]) == ("finished", True)
+    assert sum(vertex["recordsIn"] for vertex in update["numbers"].values()) == 3
