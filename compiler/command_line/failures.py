@@ -326,7 +326,7 @@ def _with_suggestion(message: str, error: BaseException) -> str:
         module = sys.modules.get(error.name or "")
         close = _similar(unknown[1], _attributes(module)) if unknown and module else None
     elif isinstance(error, AttributeError | NameError):
-        close = _similar(error.name or "", _names_at_hand(error))
+        close = _similar(error.name or "", _known_names(error))
     if close is None:
         return message
     said = f": {error}"
@@ -351,7 +351,7 @@ def _similar_module(name: str) -> str | None:
     return None if close is None else f"{package}.{close}"
 
 
-def _names_at_hand(error: AttributeError | NameError) -> list[str]:
+def _known_names(error: AttributeError | NameError) -> list[str]:
     if isinstance(error, AttributeError):
         return _attributes(error.obj)
     trace = error.__traceback__

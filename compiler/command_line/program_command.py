@@ -228,7 +228,7 @@ class ProgramCommand(click.Command):
         rest = super().parse_args(ctx, [*own, "--", *programs] if programs is not None else own)
         if "--" not in args:
             for argument in ctx.params.get("arguments") or ():
-                _mention(argument.partition("=")[0], ctx)
+                _note_option(argument.partition("=")[0], ctx)
         return rest
 
     def _divided(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str] | None]:
@@ -312,7 +312,7 @@ def module_file(name: str) -> Path:
     )
 
 
-def _mention(name: str, context: click.Context) -> None:
+def _note_option(name: str, context: click.Context) -> None:
     if not name.startswith("-") or name == "-":
         return
     is_short = not name.startswith("--")

@@ -278,7 +278,7 @@ class TerminalArea:
 def terminal_area() -> Iterator[TerminalArea]:
     """An area on standard error. Within the block it is cleared before text is printed to the terminal."""
     area = TerminalArea(sys.stderr)
-    _keep_sparks_bar_away(os.environ)
+    _hide_bar_of_spark(os.environ)
     streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
     for name, stream in streams.items():
         if stream.isatty():
@@ -310,7 +310,7 @@ class _AboveArea:
         return getattr(self._stream, name)
 
 
-def _keep_sparks_bar_away(environment: MutableMapping[str, str]) -> None:
+def _hide_bar_of_spark(environment: MutableMapping[str, str]) -> None:
     """Turns off Spark's own progress bar in new sessions, unless the user has turned it on."""
     arguments = environment.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     if _SPARKS_BAR not in arguments:

@@ -64,7 +64,7 @@ class PhaseClock:
         """Drops the phases of the previous epoch. The time since its last phase counts for the next phase that ends."""
         self.durations_ms = {}
 
-    def ends(self, phase: str) -> None:
+    def end_phase(self, phase: str) -> None:
         """Ends a phase. The durations of a repeated phase are added up."""
         now = self._clock()
         spent_ms = 1000 * (now - self._since)

@@ -130,17 +130,17 @@ class EpochRecorder:
         self._payloads: list[bytes] = []
         self._digests: dict[str, _Digest] = {}
         for number, pending in enumerate(chain.pending):
-            pending.target = _NotedTarget(pending.target, self._digest(f"exchange {number}"))
+            pending.target = _RecordedTarget(pending.target, self._digest(f"exchange {number}"))
             if pending.folds is not None:
                 pending.folds.is_allowed = False
         for operator in chain.operators:
             digest = self._digest(f"sink {operator.program.index}")
             if isinstance(operator, SinkWriterOperator) and operator.writer is not None:
-                operator.writer = _NotedWriter(operator.writer, digest)
+                operator.writer = _RecordedWriter(operator.writer, digest)
             context: Any = operator.context
-            context.send_to_driver = _noted(context.send_to_driver, digest)
+            context.send_to_driver = _recorded_send(context.send_to_driver, digest)
             runtime: Any = context.runtime_context
-            runtime.send_to_driver = _noted(runtime.send_to_driver, digest)
+            runtime.send_to_driver = _recorded_send(runtime.send_to_driver, digest)
 
     def begin(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
         """Begins an epoch, and returns its input."""
@@ -195,7 +195,7 @@ class _Digest:
         return RecordedOutput(name, self._records, both.hexdigest())
 
 
-class _NotedTarget:
+class _RecordedTarget:
     """Wraps the writer of an exchange, and adds its records to a digest."""
 
     def __init__(self, target: BatchTarget, digest: _Digest) -> None:
@@ -212,7 +212,7 @@ class _NotedTarget:
         self._target.write_batch(values, timestamps, keys)
 
 
-class _NotedWriter(BatchSinkWriter[Any]):
+class _RecordedWriter(BatchSinkWriter[Any]):
     """Wraps the writer of a sink, and adds its records to a digest."""
 
     def __init__(self, writer: SinkWriter[Any], digest: _Digest) -> None:
@@ -236,7 +236,7 @@ class _NotedWriter(BatchSinkWriter[Any]):
         self._writer.close()
 
 
-def _noted(send: Callable[[Any], None], digest: _Digest) -> Callable[[Any], None]:
+def _recorded_send(send: Callable[[Any], None], digest: _Digest) -> Callable[[Any], None]:
     """Wraps `send_to_driver`, and adds records that are sent to the driver to a digest."""
 
     def note(item: Any) -> None:

@@ -293,7 +293,7 @@ class Epochs:
                 f"restore the folder as a whole"
             )
         self._phases.begin_epoch()
-        self._phases.ends(WAITING)
+        self._phases.end_phase(WAITING)
         checkpoint_id = 1 if latest is None else latest.checkpoint_id + 1
         was_dropped = is_dropped(self.storage, checkpoint_id)
         replaced = replaced_checkpoint(self.storage, checkpoint_id) if was_dropped else None
@@ -312,7 +312,7 @@ class Epochs:
             outcome = self._completed(rows, epoch, batch, replaced, read_to)
         self._unfinished = partial(self._finish, epoch, batch, outcome, was_dropped=was_dropped)
         reach("completed", checkpoint_id)
-        self._phases.ends(CHECKPOINT)
+        self._phases.end_phase(CHECKPOINT)
         return self._unfinished()
 
     def finish_failed_epoch(self) -> bool:
@@ -331,7 +331,7 @@ class Epochs:
         positions = self._positions(batch)
         for _, source, position in positions:
             source.checkpoint_completed(position)
-        self._phases.ends(COMMIT)
+        self._phases.end_phase(COMMIT)
         self._unfinished = None
         self.outcome = outcome
         self.tasks.epoch_ended(epoch.checkpoint_id)
@@ -450,7 +450,7 @@ class Epochs:
             for acknowledgement in _acknowledgements(job, outcome):
                 pending.acknowledge(acknowledgement)
             reach("acknowledged", checkpoint_id)
-            self._phases.ends(TASKS)
+            self._phases.end_phase(TASKS)
             try:
                 self._latest = self._coordinator.complete(
                     pending,

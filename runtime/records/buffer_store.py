@@ -88,12 +88,12 @@ class BufferStore:
         try:
             while index:
                 order, channel, sequence, number, offset, length = index.pop()
-                payload = self._read(offset, length) if number < 0 else self._let_go(number)
+                payload = self._read(offset, length) if number < 0 else self._release(number)
                 yield Buffer(target, order, channel, sequence, payload)
         finally:
             for *_, number, _, _ in index:
                 if number >= 0:
-                    self._let_go(number)
+                    self._release(number)
             self._index.pop(target, None)
 
     def __iter__(self) -> Iterator[Buffer]:
@@ -119,7 +119,7 @@ class BufferStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _let_go(self, number: int) -> bytes:
+    def _release(self, number: int) -> bytes:
         payload = self._payloads[number]
         assert payload is not None, "each reader reads a payload once"
         if self._readers and (readers := self._readers.pop(number, 1)) > 1:

@@ -50,7 +50,13 @@ _WITHOUT_ARROW = (
 
 @dataclass(frozen=True, slots=True)
 class _SparkError:
-    """Spark's error: its text with Java's stack trace, the task as the subject of a sentence, what published nothing."""
+    """Spark's error.
+
+    Attributes:
+        text: Its message and Java's stack trace.
+        task: The failed task, as the subject of a sentence.
+        unpublished: "job" or "epoch", whose output was not published.
+    """
 
     text: str
     task: str
@@ -71,7 +77,7 @@ def failure_of(
         job: The job.
         seal: The job's seal, with which tasks sign their exceptions.
         stage_ids: Spark's ids of the job's stages, in order, by which the failed task is found.
-        unpublished: What published no output: the job, or the epoch of an unbounded job.
+        unpublished: "job", or "epoch" in an unbounded job: its output was not published.
     """
     text = str(spark_error)
     parts = seal.unsealed(text)
@@ -88,7 +94,7 @@ def failure_of(
 
 
 @contextmanager
-def explaining_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> Iterator[None]:
+def explaining_a_lost_jvm(context: SparkContext, job_name: str, resume_text: str) -> Iterator[None]:
     """If Spark's JVM ends within the block, the error says so.
 
     Otherwise each call would fail with another network error.
@@ -96,7 +102,7 @@ def explaining_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> 
     Args:
         context: The context of the JVM.
         job_name: The job.
-        way_on: What the user should do, as the end of the message.
+        resume_text: Where the program then resumes, as the end of the message; may be empty.
 
     Raises:
         TaskFailedError: The JVM has ended.
@@ -104,16 +110,16 @@ def explaining_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> 
     try:
         yield
     except Exception as error:
-        if not _is_of_the_network(error) or _answers(context):
+        if not _is_connection_error(error) or _answers(context):
             raise
         raise TaskFailedError(
             f"job '{job_name}' lost Spark's JVM, the Java process that the driver talks to: it was killed, perhaps "
             "for lack of memory (spark.driver.memory), or crashed, and its own messages say more. "
-            f"Start the program again in a new process{way_on}"
+            f"Start the program again in a new process{resume_text}"
         ) from error
 
 
-def _is_of_the_network(error: BaseException) -> bool:
+def _is_connection_error(error: BaseException) -> bool:
     """Whether an error, or one of its causes, is a lost connection."""
     from py4j.protocol import Py4JNetworkError  # noqa: PLC0415 - comes with pyspark
 

@@ -179,7 +179,7 @@ def original_exception(
     for note in parts.notes:
         add_note(error, note)
     error.__cause__ = ExecutorTracebackError(parts.traceback, spark_error)
-    _be_short_in_notebooks(error)
+    _shorten_in_notebooks(error)
     return error
 
 
@@ -189,7 +189,7 @@ def frames_on_executor(error: BaseException) -> list[list[str]]:
     return cause.frames() if isinstance(cause, ExecutorTracebackError) else []
 
 
-def _be_short_in_notebooks(error: BaseException) -> None:
+def _shorten_in_notebooks(error: BaseException) -> None:
     """Makes IPython show the failure in a few lines, by a method that IPython calls on exceptions."""
     if "IPython" not in sys.modules or ExecutorTracebackError.is_shown_whole:
         return

@@ -139,7 +139,7 @@ def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, P
     computed name are not found.
     """
     loaded = dict(sys.modules if modules is None else modules)
-    elsewhere = tuple(_folders_of_others())
+    elsewhere = tuple(_installed_folders())
     found: dict[str, Path] = {}
     for name, module in sorted(loaded.items()):
         if name.partition(".")[0] in _SELF:
@@ -224,7 +224,7 @@ def _source_file(module: ModuleType | None) -> Path | None:
     return Path(os.path.realpath(file))
 
 
-def _folders_of_others() -> Iterator[str]:
+def _installed_folders() -> Iterator[str]:
     """The folders of Python and of installed packages."""
     folders = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders += site.getsitepackages() if hasattr(site, "getsitepackages") else []
@@ -391,12 +391,12 @@ def _cached(context: SparkContext, path: str, name: str) -> str:
     place = f"{_digest(version.encode())}-{source.name}"
     again = temporary_folder() / place
     if not again.exists():
-        _give_another_name(source, again)
+        _link_or_copy(source, again)
     add_once(context, str(again), context.addFile)
     return place
 
 
-def _give_another_name(source: Path, name: Path) -> None:
+def _link_or_copy(source: Path, name: Path) -> None:
     """By a hard link, since Spark follows the others; by a copy on another file system."""
     try:
         name.hardlink_to(source)

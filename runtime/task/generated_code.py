@@ -289,8 +289,9 @@ class Watched:
     the attribute, and the text of the constant. If the text is None, the object itself must not have the attribute: the
     value is that of its class.
 
-    If the records `lack_fields` that the generated code does not read, other code cannot process them: a change of a function or
-    a class is an error. The functions of the program read the same fields whatever is in a dictionary or a list.
+    Senders may omit fields that the generated code does not read (`lack_fields`). Other code cannot process such records,
+    so a change of a function or a class is then an error. Other data, such as another dictionary, is none: the functions
+    read the same fields, whatever the data is.
     """
 
     def __init__(

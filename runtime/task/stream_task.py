@@ -294,11 +294,11 @@ class StreamTask:
         watermarks = self.chain.input_watermarks
         if isinstance(buffers, LiveBuffers):
             self._gate = InputGate(vertex.inputs, subtask, parallelism, ())
-            pulled = self._sources.beside((), (), watermarks)
+            pulled = self._sources.elements_with((), (), watermarks)
             feeder = GateInput((), valves, self.chain)
             return LiveInput(buffers, self._gate, feeder, pulled, self.processor, self._waiter)
         self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
-        elements = self._sources.beside(self._gate, vertex.inputs, watermarks)
+        elements = self._sources.elements_with(self._gate, vertex.inputs, watermarks)
         if vertex.is_batch:
             if head.context.keyed is not None and head.sorts_batch_input:
                 return KeySortedInput(elements, self.chain)

@@ -50,12 +50,12 @@ def _decide(form: f.Form, body: f.Lines, block: f.Lines) -> None:
         test, branches = block[later], block[place]
         if not (isinstance(test, ast.If) and isinstance(branches, (ast.If, ast.Try))):
             continue
-        asked = _asked(test.test)
-        if asked is None or test.orelse:
+        tested = _not_none_test(test.test)
+        if tested is None or test.orelse:
             continue
-        variable, more = asked
+        variable, more = tested
         if isinstance(branches, ast.Try):
-            _split(form, branches, variable)
+            _move_after_try(form, branches, variable)
         ends = _ends([branches], variable)
         known = [end for end in ends or () if not _sets_none(end[-1])]
         if ends is None or len(known) != 1:
@@ -79,7 +79,7 @@ def _decide(form: f.Form, body: f.Lines, block: f.Lines) -> None:
         return
 
 
-def _split(form: f.Form, block: ast.Try, variable: str) -> None:
+def _move_after_try(form: f.Form, block: ast.Try, variable: str) -> None:
     """Creates a record after a `try` instead of at its end. The values of its fields, which may raise, are still computed there."""
     last = block.body[-1]
     display = display_of(getattr(last, "value", None), form.constants)
@@ -96,8 +96,8 @@ def _split(form: f.Form, block: ast.Try, variable: str) -> None:
     block.orelse = [f.let(variable, made, operator)]
 
 
-def _asked(test: ast.expr) -> tuple[str, ast.expr | None] | None:
-    """The variable of `variable is not None`, and what else is asked of it."""
+def _not_none_test(test: ast.expr) -> tuple[str, ast.expr | None] | None:
+    """The variable of the test `variable is not None`, and the rest of the test."""
     first, more = test, None
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         first, *others = test.values
@@ -113,7 +113,7 @@ def _asked(test: ast.expr) -> tuple[str, ast.expr | None] | None:
 def _ends(block: f.Lines, variable: str) -> list[f.Lines] | None:
     """The blocks whose last statement sets the variable, one of which always runs last. None if there may be others.
 
-    While an exception is handled the variable is set to None: what follows must not run there.
+    Handlers of exceptions set the variable to None, because the code after the `try` must not run in them.
     """
     if not block:
         return None

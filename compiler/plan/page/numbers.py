@@ -36,7 +36,7 @@ def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[
     }
 
 
-def no_numbers_yet(plan: JobPlan) -> dict[str, Any]:
+def empty_numbers(plan: JobPlan) -> dict[str, Any]:
     """The numbers of a job that starts, so its page has room for the values."""
     nothing = {"recordsIn": 0, "recordsOut": 0, "lateDropped": 0, "watermark": None, "skew": 1.0}
     rest = {

@@ -25,7 +25,7 @@ from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.layout import one_line
-from opchain.compiler.plan.page.numbers import no_numbers_yet, page_numbers
+from opchain.compiler.plan.page.numbers import empty_numbers, page_numbers
 from opchain.compiler.plan.text import generated_modules, plan_text, without_call_sites
 from opchain.runtime.errors import StreamError
 
@@ -397,7 +397,7 @@ def plan_page(
     """
     numbers = None if metrics is None or not metrics.vertices else page_numbers(metrics)
     if (updates is not None or run is not None) and numbers is None:
-        numbers = no_numbers_yet(plan)
+        numbers = empty_numbers(plan)
     parts = {
         "updates": "" if updates is None else f' data-updates="{_in_html(updates)}"',
         "connect": "" if updates is None else "; connect-src 'self'",

@@ -323,7 +323,7 @@ class StreamingJob(UnboundedJob):
             write_due(self._due, self._next_due_ms(epochs), epochs.waiting_sources())
 
 
-def _leave_interrupts_to_python() -> None:
+def _restore_interrupts_of_python() -> None:
     """Replaces pyspark's handler of SIGINT, which would cancel all Spark jobs and so abort the epoch."""
     if threading.current_thread() is threading.main_thread():
         module = getattr(signal.getsignal(signal.SIGINT), "__module__", None) or ""
@@ -357,7 +357,7 @@ def streaming_run(
     """
     shipped = ship_vertices(job)
     session = active_or_new_session()
-    _leave_interrupts_to_python()
+    _restore_interrupts_of_python()
     streaming = StreamingJob(
         session, job, shipped, settings, dependencies, resources, plan, listeners
     )

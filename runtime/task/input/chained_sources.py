@@ -62,7 +62,7 @@ class ChainedSource:
         for batch in operator.batches():
             values, timestamps = _parts(batch)
             if not len(values):
-                yield from self._nothing_yet(batch)
+                yield from self._wait(batch)
                 continue
             operator.count(len(values), len(values))
             if operator.strategy is None:
@@ -80,7 +80,7 @@ class ChainedSource:
         yield from self._taken()
         yield EndOfInput()
 
-    def _nothing_yet(self, batch: Any) -> Iterator[StreamElement]:
+    def _wait(self, batch: Any) -> Iterator[StreamElement]:
         """Makes the task wait. In batch mode it waits here, because no key is processed before the end of the input."""
         wait_s = getattr(batch, "wait_s", NOTHING_YET_S)
         if self.operator.context.task.vertex.is_batch:
@@ -136,7 +136,7 @@ class ChainedSources:
         for operator in self.operators:
             operator.open()
 
-    def beside(
+    def elements_with(
         self,
         gate: Iterable[InputElement],
         gate_inputs: Sequence[InputProgram],

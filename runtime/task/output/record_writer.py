@@ -179,7 +179,7 @@ class RecordWriter:
                     # A remainder that is smaller than a buffer is added to the last buffer: see _split.
                     is_last = waiting < 2 * self._most_records
                     self._cut(lane, waiting if is_last else self._most_records)
-            self._look_for_room()
+            self._update_room()
 
     def hot_keys(self, *, is_final: bool) -> HotKeys | None:
         """The most frequent keys that were sent; None if records are not sent by key.
@@ -298,7 +298,7 @@ class RecordWriter:
     def _records(self, lane: _Lane) -> int:
         return lane.sealed_records + len(self._columns[0][lane.number])
 
-    def _look_for_room(self) -> None:
+    def _update_room(self) -> None:
         self._room = self._most_records - max(map(self._records, self._lanes))
 
     def _cut(self, lane: _Lane, most: int | None = None) -> None:
@@ -348,7 +348,7 @@ class RecordWriter:
                 while self._records(lane) >= fitting:
                     self._cut(lane, fitting)
             self._most_records = fitting
-            self._look_for_room()
+            self._update_room()
 
     def _encoded(self, elements: list[StreamElement]) -> bytes:
         try:
