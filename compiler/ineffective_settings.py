@@ -165,11 +165,16 @@ def ineffective_settings(plan: Plan) -> list[str]:
         for name, why in _of_the_job(plan)
         for text in changed(plan.program.settings, [name])
     ]
-    of_epochs = () if _has_epochs(plan) else _of_epochs(plan.program)
+    settings = plan.program.settings
+    for_epochs = set_for_epochs(plan.program) + changed(settings, CHANGE_THE_EPOCHS)
+    unused = [] if _has_epochs(plan) else for_epochs
     return [
         *plan.program.unused_keys,
         *found,
-        *of_epochs,
+        *(
+            f"{text} (the job is bounded, so it has no epochs and no checkpoints)"
+            for text in unused
+        ),
         *_of_operators(plan),
         *_of_slots(plan),
     ]
@@ -182,11 +187,6 @@ def _has_epochs(plan: Plan) -> bool:
     return bool(
         job.endless_sources or is_live or changed(settings, ("restore_from", "savepoint_at_end"))
     )
-
-
-def _of_epochs(program: Program) -> Iterator[str]:
-    for text in set_for_epochs(program) + changed(program.settings, CHANGE_THE_EPOCHS):
-        yield f"{text} (the job is bounded, so it has no epochs and no checkpoints)"
 
 
 def _of_the_job(plan: Plan) -> Iterator[tuple[str, str]]:

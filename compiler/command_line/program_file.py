@@ -308,7 +308,8 @@ def _imported(path: Path) -> Iterator[ModuleType]:
 
 def _outcome(file: ProgramFile, capture: Capture, ended_by: BaseException | None) -> Captured:
     failure = None if ended_by is None else failure_of(ended_by, file.path)
-    is_failure = failure is not None and not _is_success(ended_by)
+    is_success = isinstance(ended_by, SystemExit) and ended_by.code in (None, 0)
+    is_failure = failure is not None and not is_success
     unexecuted = _never_executed(capture)
     if failure is not None and not capture.jobs:
         if is_failure:
@@ -336,10 +337,6 @@ def _never_executed(capture: Capture) -> list[CapturedJob]:
         return capture.never_executed()
     except ValueError as error:  # an invalid value in the configuration
         raise CommandError(str(error)) from error
-
-
-def _is_success(ended_by: BaseException | None) -> bool:
-    return isinstance(ended_by, SystemExit) and ended_by.code in (None, 0)
 
 
 def _no_job(file: ProgramFile, capture: Capture) -> str:

@@ -258,17 +258,16 @@ class _Handler(BaseHTTPRequestHandler):
                 jobs = [each.title for each in self.server.watches.all()]
                 if latest is not None or jobs != others:
                     others = jobs
-                    self._send_event((latest or {}) | {"jobs": jobs})
+                    event = json.dumps(
+                        (latest or {}) | {"jobs": jobs}, separators=(",", ":"), allow_nan=False
+                    )
+                    self._write(f"data: {event}\n\n".encode("ascii"))
                 silent = 0 if latest is not None else silent + 1
                 if is_last or (latest is not None and latest["isOver"]):
                     return
                 if silent % _ALIVE_EVERY == _ALIVE_EVERY - 1:
                     self._write(b":\n\n")
                 self.server.ended.wait(PERIOD_S)
-
-    def _send_event(self, update: dict[str, Any]) -> None:
-        text = json.dumps(update, separators=(",", ":"), allow_nan=False)
-        self._write(f"data: {text}\n\n".encode("ascii"))
 
     def _write(self, data: bytes) -> None:
         self.wfile.write(data)

@@ -113,14 +113,9 @@ def _group(placed: PlacedVertex) -> str | int:
 
     A partition has the rows of one DataFrame. In unbounded jobs, rows come as buffers that name their source.
     """
-    return (
-        placed.first_task if _reads_partitions(placed.vertex) else placed.vertex.slot_sharing_group
-    )
-
-
-def _reads_partitions(vertex: JobVertex) -> bool:
-    source = getattr(vertex.head.node.spec, "source", None)
-    return isinstance(source, SparkRowSource) and source.is_bounded
+    source = getattr(placed.vertex.head.node.spec, "source", None)
+    reads_partitions = isinstance(source, SparkRowSource) and source.is_bounded
+    return placed.first_task if reads_partitions else placed.vertex.slot_sharing_group
 
 
 def place_stages(plan: Plan) -> Plan:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from networkx.utils import UnionFind
 
-from opchain.compiler.graph.job_graph import Chain, VertexSize
+from opchain.compiler.graph.job_graph import VertexSize
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import UNSET
@@ -33,13 +33,17 @@ def set_dynamic_parallelism(plan: Plan) -> Plan:
         JobGraphError: A forward group has a max parallelism below its parallelism.
     """
     graph = required(plan.stream_graph)
-    sizes = {chain.head: _size_of_head(graph, chain) for chain in required(plan.chains)}
+    heads = [graph.node(chain.head) for chain in required(plan.chains)]
+    sizes = {head.id: VertexSize(head.parallelism, head.max_parallelism) for head in heads}
     if graph.is_dynamic:
         if plan.program.settings.auto_parallelism:
             sizes |= {
                 chain.head: VertexSize(UNSET, sizes[chain.head].max_parallelism)
                 for chain in required(plan.chains)
-                if not _is_configured(graph, chain)
+                if not any(
+                    graph.node(node).parallelism_configured
+                    for node in chain.operators + chain.chained_sources
+                )
             }
         for group in _forward_groups(plan):
             common = _common_size(graph, group, [sizes[head] for head in group])
@@ -55,17 +59,6 @@ def forward_edges_join_equal_sizes(plan: Plan) -> None:
             ends = sizes[chain.head].parallelism, sizes[heads[edge.target]].parallelism
             if plan.partitioner(edge.index).is_forward and ends[0] != ends[1]:
                 raise InternalError(f"forward edge {edge} joins {ends[0]} and {ends[1]} subtasks")
-
-
-def _size_of_head(graph: StreamGraph, chain: Chain) -> VertexSize:
-    head = graph.node(chain.head)
-    return VertexSize(head.parallelism, head.max_parallelism)
-
-
-def _is_configured(graph: StreamGraph, chain: Chain) -> bool:
-    return any(
-        graph.node(node).parallelism_configured for node in chain.operators + chain.chained_sources
-    )
 
 
 def _forward_groups(plan: Plan) -> Iterable[list[int]]:

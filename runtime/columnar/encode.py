@@ -184,14 +184,10 @@ def _map_array(values: Sequence[Any], spark_type: SparkType, path: str, where: s
     inner = list(chain.from_iterable(each.values() for each in there))
     items = _array(inner, spark_type.item, f"{path} (value)", where)
     _check_nulls(items, spark_type, path, where)
-    arrow = pyarrow()
-    entries = arrow.StructArray.from_arrays([keys, items], fields=list(_entry_fields(spark_type)))
-    return _cut_array(values, entries, spark_type)
-
-
-def _entry_fields(spark_type: SparkType) -> Iterable[Any]:
     map_type = arrow_type(spark_type)
-    return map_type.key_field, map_type.item_field
+    fields = [map_type.key_field, map_type.item_field]
+    entries = pyarrow().StructArray.from_arrays([keys, items], fields=fields)
+    return _cut_array(values, entries, spark_type)
 
 
 def _struct_array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:

@@ -81,7 +81,8 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
         source = getattr(head.spec, "source", None)
         if not isinstance(source, (UnboundedSource, SparkRowSource)) or source.is_bounded:
             continue
-        if isinstance(source, SparkRowSource) and _is_aligned(head):
+        strategy = getattr(head.spec, "watermark_strategy", None)
+        if isinstance(source, SparkRowSource) and strategy is not None and strategy.alignment:
             _LOG.warning(
                 "'%s' (%s): watermark alignment has no effect on a DataFrame, because Spark decides how much of it "
                 "an epoch reads. Set a limit in the options of its format, such as maxFilesPerTrigger",
@@ -190,11 +191,6 @@ def _instead_of(function: Any) -> str:
         return "write it as an UnboundedSource of opchain.spark, which reports its position"
     place = f"host={function.hostname!r}, port={function.port}"
     return f"read it by SparkSource('socket', dict({place}), is_streaming=True) of opchain.spark"
-
-
-def _is_aligned(operator: OperatorProgram) -> bool:
-    strategy = getattr(operator.spec, "watermark_strategy", None)
-    return strategy is not None and strategy.alignment is not None
 
 
 def positions_of(

@@ -27,7 +27,7 @@ from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.row import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Callable, MutableMapping, Sequence
 
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.operator_chain import OperatorChain
@@ -262,11 +262,6 @@ def _state_table(
     return found
 
 
-def _state_functions(operator: Any, name: str) -> Mapping[str, Callable[..., Any]]:
-    functions: Mapping[str, Callable[..., Any]] = vars(operator.function)[name].functions
-    return functions
-
-
 def _state_ttl(operator: Any, name: str) -> tuple[Any, int, Any, Any]:
     """What look-ups in a state with a time to live need: see ttl_states.py. `read_all` is of map states only."""
     state = vars(operator.function)[name]
@@ -414,8 +409,8 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
     "broadcast_state": lambda chain, index: chain.operators[index].states.look_ups,
-    "state_functions": lambda chain, index, name: partial(
-        _state_functions, chain.operators[index], name
+    "state_functions": lambda chain, index, name: (
+        lambda: vars(chain.operators[index].function)[name].functions
     ),
     "state_ttl": lambda chain, index, name: partial(_state_ttl, chain.operators[index], name),
     "sums": lambda chain, index, *layout: chain.operators[index].keep_sums(*layout),

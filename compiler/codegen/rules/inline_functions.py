@@ -93,9 +93,11 @@ def inline_functions(form: f.Form) -> None:
             function.body = f.rewritten(function.body, partial(_unused_key, form, function))
         if not inliner.scope.watched:
             continue
+        arriving = function.types.get("values")
+        lacks_fields = isinstance(arriving, ColumnsOf) and arriving.lacks_fields
         unchanged = form.names.bind(
             f"unchanged_{function.suffix}",
-            *("unchanged", tuple(dict.fromkeys(inliner.scope.watched)), _lacks_fields(function)),
+            *("unchanged", tuple(dict.fromkeys(inliner.scope.watched)), lacks_fields),
         )
         function.guards.append(f.expression(f"{unchanged}()"))
         if function.fallback is None:
@@ -111,12 +113,6 @@ def inline_calls(
     inliner = _Inliner(replace(form, callees=callees), function)
     inliner.scope.can_watch = False
     return inliner.block(block)
-
-
-def _lacks_fields(function: f.Function) -> bool:
-    """Whether senders leave out fields of the records that a function gets."""
-    arriving = function.types.get("values")
-    return isinstance(arriving, ColumnsOf) and arriving.lacks_fields
 
 
 def every_callee_is_bound(form: f.Form) -> None:

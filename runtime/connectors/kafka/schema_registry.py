@@ -222,7 +222,7 @@ class _ToRegistry(SerializationSchema[Any]):
     kind: str
 
     def __init__(
-        self, subject: str, schema: str, url: str, properties: Mapping[str, Any] | None
+        self, subject: str, schema: str, url: str, properties: Mapping[str, Any] | None = None
     ) -> None:
         json.loads(schema)  # fails at once if it is not JSON
         self._subject = subject
@@ -285,11 +285,6 @@ class ConfluentRegistryJsonSerializationSchema(_ToRegistry):
     """
 
     kind = "JSON"
-
-    def __init__(
-        self, subject: str, schema: str, url: str, properties: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(subject, schema, url, properties)
 
     def serialize(self, element: Any) -> bytes:
         """Returns the message for a record."""

@@ -109,9 +109,9 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is None:
             start = self.initialOffset() if self._start is None else self._start
         now_ms = _now_ms() if self._until_ms is None else self._until_ms
-        due_ms, waiting = _read_due(self._due)
+        due_ms, waiting = json.loads(self._due.read_text(encoding="ascii"))
         reads_all = self._until_ms is not None
-        return self._positions.latest(start, now_ms, due_ms, waiting, reads_all=reads_all)
+        return self._positions.latest(start, now_ms, due_ms, dict(waiting), reads_all=reads_all)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """All splits between two offsets, in one partition, since they are few and small."""
@@ -140,11 +140,6 @@ def write_due(
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps([due_ms, names]), encoding="ascii")
     temporary.replace(path)
-
-
-def _read_due(path: Path) -> tuple[int | None, dict[int, list[str]]]:
-    due_ms, waiting = json.loads(path.read_text(encoding="ascii"))
-    return due_ms, dict(waiting)
 
 
 def _now_ms() -> int:
