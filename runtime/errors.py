@@ -239,20 +239,10 @@ class InternalError(StreamError):
     """A bug in opchain: the program is not the cause.
 
     What to do: Report it, with the whole message.
-
-    Args:
-        message: What was found and what was expected.
-        plan: Text of the plan at hand, attached so that a report holds all that is needed.
     """
 
-    def __init__(self, message: str, plan: str | None = None) -> None:
-        super().__init__(message, plan)
-        self.message = message
-        self.plan = plan
-
     def __str__(self) -> str:
-        text = f"{self.message} ({_REPORT})"
-        return text if self.plan is None else f"{text}\nplan:\n{self.plan}"
+        return f"{super().__str__()} ({_REPORT})"
 
 
 def add_note(error: BaseException, note: str) -> None:

@@ -485,11 +485,6 @@ class AvroBulkWriter(BulkWriter[Any]):
         except self._refusals as error:
             raise ValueError(f"{element!r} is not a record of the Avro schema: {error}") from error
 
-    def add_batch(self, elements: Sequence[Any]) -> None:
-        """Adds records."""
-        for element in elements:
-            self.add_element(element)
-
     def flush(self) -> None:
         """Writes the buffered records as a block."""
         self._writer.flush()
