@@ -163,6 +163,7 @@ class Epochs:
         CheckpointError: The job can't resume from the last checkpoint.
 
     Attributes:
+        latest: The last checkpoint.
         outcome: The outcome of the last epoch; None before the first has ended.
         sources: Its unbounded sources, in the order of the log of offsets.
         tasks: Runs its tasks.
@@ -201,25 +202,24 @@ class Epochs:
         self._plan = plan
         self.outcome: JobOutcome | None = None
         self._unfinished: Callable[[], bool] | None = None
-        self._latest = coordinator.latest()
-        if self._latest is not None:
+        self.latest = coordinator.latest()
+        if self.latest is not None:
             match_state(
-                self._latest, job, allow_non_restored_state=settings.allow_non_restored_state
+                self.latest, job, allow_non_restored_state=settings.allow_non_restored_state
             )
-        self.sources = in_checkpoint_order(sources, self._latest)
+        self.sources = in_checkpoint_order(sources, self.latest)
+        last = 0 if self.latest is None else self.latest.checkpoint_id
         require_no_later_commits(
             job,
             self._lineage,
             storage.url,
-            0 if self._latest is None else self._latest.checkpoint_id,
+            last,
             partial(is_dropped, storage),
             accepts_duplicates=settings.accept_duplicates,
         )
-        if self._latest is not None:
-            self._commit_again(self._latest)
-        for dropped in dropped_checkpoints(
-            storage, 0 if self._latest is None else self._latest.checkpoint_id
-        ):
+        if self.latest is not None:
+            self._commit_again(self.latest)
+        for dropped in dropped_checkpoints(storage, last):
             self._commit_again(dropped)
         self._discard_orphans()  # of runs that were killed
         self.saved_input = SavedInput(storage)
@@ -227,34 +227,29 @@ class Epochs:
     @property
     def last_batch(self) -> int:
         """The micro-batch of the last checkpoint; -1 if there is none."""
-        found = None if self._latest is None else self._latest.input.batch
+        found = None if self.latest is None else self.latest.input.batch
         return -1 if found is None else found
 
     @property
     def next_timer_ms(self) -> int | None:
         """The time of the first processing-time timer."""
-        return None if self._latest is None else self._latest.input.next_timer_ms
-
-    @property
-    def latest(self) -> CheckpointMetadata | None:
-        """The last checkpoint."""
-        return self._latest
+        return None if self.latest is None else self.latest.input.next_timer_ms
 
     @property
     def committed(self) -> CheckpointMetadata | None:
         """The last checkpoint; None also while a sink has not committed it, because its commit has failed."""
-        return self._latest if self._unfinished is None else None
+        return self.latest if self._unfinished is None else None
 
     @property
     def read_to(self) -> dict[str, Any] | None:
         """The offset of the last checkpoint's micro-batch, if it is part of the checkpoint."""
-        return None if self._latest is None else self._latest.input.read_to
+        return None if self.latest is None else self.latest.input.read_to
 
     def epoch_of_batch(self, batch: int) -> tuple[int, str | None]:
         """The epoch of a micro-batch, and the checkpoint before it."""
-        if self._latest is None:
+        if self.latest is None:
             return 1, None
-        last = self._latest.checkpoint_id
+        last = self.latest.checkpoint_id
         number = last + max(0, batch - self.last_batch)
         return number, f"{self.storage.url}/{checkpoint_name(last)}"
 
@@ -280,7 +275,7 @@ class Epochs:
         Raises:
             CheckpointError: The last checkpoint is not that of the previous micro-batch.
         """
-        latest = self._latest
+        latest = self.latest
         done = self.last_batch
         if batch <= done:
             assert latest is not None
@@ -306,10 +301,8 @@ class Epochs:
             keeps_event_time=self._settings.savepoint_at_end is not None,
         )
         self._declined.clear()
-        outcome = self._completed(rows, epoch, batch, replaced, read_to)
-        while outcome is None:
+        while (outcome := self._completed(rows, epoch, batch, replaced, read_to)) is None:
             epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
-            outcome = self._completed(rows, epoch, batch, replaced, read_to)
         self._unfinished = partial(self._finish, epoch, batch, outcome, was_dropped=was_dropped)
         reach("completed", checkpoint_id)
         self._phases.end_phase(CHECKPOINT)
@@ -402,9 +395,9 @@ class Epochs:
     @property
     def _has_read_all(self) -> bool:
         """Whether the epoch of the last checkpoint has read all bounded sources, in an earlier run."""
-        if self._latest is None:
+        if self.latest is None:
             return False
-        read = {source.operator_id for source in self._latest.input.bounded}
+        read = {source.operator_id for source in self.latest.input.bounded}
         return all(source.operator_id in read for source in bounded_sources(self._job))
 
     def _positions(self, batch: int) -> list[tuple[str, UnboundedSource[Any], Any]]:
@@ -452,7 +445,7 @@ class Epochs:
             reach("acknowledged", checkpoint_id)
             self._phases.end_phase(TASKS)
             try:
-                self._latest = self._coordinator.complete(
+                self.latest = self._coordinator.complete(
                     pending,
                     operators_with_state(job, outcome.snapshots),
                     epoch_input=EpochInput(
@@ -507,12 +500,12 @@ class Epochs:
 
     def _run_tasks(self, rows: Any, epoch: Epoch) -> JobOutcome:
         try:
-            return self.tasks.run(rows, epoch, self._latest, self.sources)
+            return self.tasks.run(rows, epoch, self.latest, self.sources)
         except CorruptCheckpointError as failure:
-            if self._latest is None:
+            if self.latest is None:
                 raise
             raise suggest_earlier_checkpoint(
-                self.storage, failure, self._latest.checkpoint_id
+                self.storage, failure, self.latest.checkpoint_id
             ) from failure
 
     def _commit_again(self, metadata: CheckpointMetadata) -> None:

@@ -1,4 +1,4 @@
-"""An unbounded job, epoch by epoch, on any engine; and its run, which a JobClient watches and steers.
+"""An unbounded job, epoch by epoch, on any engine; and its run, which a JobClient watches and controls.
 
 The engine decides when an epoch begins and what it reads. It logs both before it reads anything, so a retry reads the
 same input. Everything else is done here. When all tasks of an epoch have acknowledged, its checkpoint is completed in
@@ -67,14 +67,14 @@ PATIENCE_S = 20.0
 _WITH_OWN_ADVICE = (CorruptCheckpointError, InputRestoredError)
 """Errors that say from which checkpoint the job can resume."""
 
-_LOOK_EVERY_S = 0.2
+_CHECK_EVERY_S = 0.2
 """How often an epoch that waits for its turn checks whether the job is cancelled."""
 
 STAGING = "outbox"
 """The folder, below the checkpoints of a job, in which output of sinks waits for its commit."""
 
 NO_LIMIT = -1.0
-"""A patience without limit."""
+"""The value of `patience_s` without a limit."""
 
 
 _FINISHED_HERE: set[str] = set()
@@ -358,7 +358,7 @@ class UnboundedJob(ABC):
         `cancel` holds it while it waits for the engine, which may wait for this thread. So a cancellation ends the
         wait. A stop releases it first, and `require_not_stopped` refuses the epoch.
         """
-        while not self._between_epochs.acquire(timeout=_LOOK_EVERY_S):
+        while not self._between_epochs.acquire(timeout=_CHECK_EVERY_S):
             if self.cancelled.is_set():
                 raise self.cancelled_error("between two epochs")
         try:
