@@ -351,13 +351,13 @@ class DataStream(Stream[T]):
         """Merges streams with the same record type. The order of records of different streams is undefined."""
         for stream in streams:
             checked_stream(stream, DataStream, self, "union")
-        legs = [self.transformation, *(stream.transformation for stream in streams)]
+        united = [self.transformation, *(stream.transformation for stream in streams)]
         transformation = UnionTransformation(
             self._environment.next_transformation_id(),
             "Union",
-            legs,
-            parallelism=legs[0].parallelism,
-            parallelism_configured=legs[0].parallelism_configured,
+            united,
+            parallelism=united[0].parallelism,
+            parallelism_configured=united[0].parallelism_configured,
             call_site=user_call_site(),
         )
         return self._stream_of(transformation)

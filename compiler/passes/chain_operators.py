@@ -53,9 +53,9 @@ def chain_operators(plan: Plan) -> Plan:
     chained_sources: list[int] = []
     for node in graph.nodes():
         heads[node.id] = node.id
-        legs = _legs(graph, node.id)
+        streams = _stream_counts(graph, node.id)
         for edge in graph.in_edges(node.id):
-            link = _link(plan, edge, heads, legs)
+            link = _link(plan, edge, heads, streams)
             if not is_chained(link):
                 continue
             chained_edges.add(edge.index)
@@ -103,8 +103,8 @@ def chained_subgraph(plan: Plan) -> nx.DiGraph[int]:
 
 def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:
     """All rules that an edge of the plan breaks, Flink's reason first. Empty for a chained edge."""
-    legs = _legs(required(plan.stream_graph), edge.target)
-    link = _link(plan, edge, required(plan.heads), legs)
+    streams = _stream_counts(required(plan.stream_graph), edge.target)
+    link = _link(plan, edge, required(plan.heads), streams)
     return [
         Reason(rule.code, text, rule.remedy(link))
         for rule in CHAINING_RULES
@@ -112,20 +112,20 @@ def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:
     ]
 
 
-def _legs(graph: StreamGraph, node_id: int) -> Counter[int]:
+def _stream_counts(graph: StreamGraph, node_id: int) -> Counter[int]:
     """The number of edges into each input of a node, counted once for all inputs."""
     return Counter(edge.type_number for edge in graph.in_edges(node_id))
 
 
-def _link(plan: Plan, edge: StreamEdge, heads: Mapping[int, int], legs: Counter[int]) -> Link:
+def _link(plan: Plan, edge: StreamEdge, heads: Mapping[int, int], streams: Counter[int]) -> Link:
     graph = required(plan.stream_graph)
     return Link(
         up=graph.node(edge.source),
         down=graph.node(edge.target),
         edge=edge,
         head=graph.node(heads[edge.source]),
-        inputs=len(legs),
-        legs=legs[edge.type_number],
+        inputs=len(streams),
+        streams=streams[edge.type_number],
         consumers=len(graph.out_edges(edge.source)),
         is_batch=graph.is_batch,
         settings=plan.program.settings,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Link(NamedTuple):
     """An edge, with everything that decides whether its ends share a task.
 
-    `head` is the head of the chain of `up`. `inputs` is the number of inputs of `down`. `legs` is the number of streams
+    `head` is the head of the chain of `up`. `inputs` is the number of inputs of `down`. `streams` is the number of streams
     that are united at this input. `consumers` is the number of out-edges of `up`.
     """
 
@@ -39,7 +39,7 @@ class Link(NamedTuple):
     edge: StreamEdge
     head: StreamNode
     inputs: int
-    legs: int
+    streams: int
     consumers: int
     is_batch: bool
     settings: JobSettings
@@ -69,11 +69,11 @@ def down_has_one_input(link: Link) -> str | None:
 
 def input_is_not_a_union(link: Link) -> str | None:
     """Unions only exist in the network stack: no other in-edge may have the same input number."""
-    if link.legs == 1:
+    if link.streams == 1:
         return None
     number = link.edge.type_number
     which = f"input {number}" if number else "the input"
-    return f"{which} of {link.down.label} is a union of {link.legs} streams"
+    return f"{which} of {link.down.label} is a union of {link.streams} streams"
 
 
 def chaining_is_enabled(link: Link) -> str | None:

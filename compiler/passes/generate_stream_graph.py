@@ -52,7 +52,7 @@ _PROGRAM = "program"
 """A virtual node that reads all registered transformations, so one search finds them in the order of the calls."""
 
 
-class _Leg(NamedTuple):
+class _Upstream(NamedTuple):
     """An input of a consumer: a node, with the partitioner and side output between them (Flink's virtual nodes)."""
 
     node: StreamNode
@@ -166,63 +166,67 @@ class _Translator:
         self._settings = program.settings
         self._graph = graph
         self._next_id = program.next_id
-        self._legs: dict[Transformation, list[_Leg]] = {}
+        self._upstreams: dict[Transformation, list[_Upstream]] = {}
 
     def translate(self, original: Transformation, changed: Mapping[str, str]) -> None:
-        """Adds the nodes of a transformation, and stores the legs for its consumers."""
+        """Adds the nodes of a transformation, and stores what its consumers read."""
         transformation = with_settings(original, changed)
         if isinstance(transformation, OperatorTransformation):
-            legs = [_Leg(self._add_operator(transformation))]
+            upstreams = [_Upstream(self._add_operator(transformation))]
         elif isinstance(transformation, SinkTransformation):
             self._add_sink(transformation)
-            legs = []
+            upstreams = []
         elif isinstance(transformation, UnionTransformation):
-            legs = [leg for stream in transformation.inputs for leg in self._legs[stream]]
+            upstreams = [
+                upstream for stream in transformation.inputs for upstream in self._upstreams[stream]
+            ]
         elif isinstance(transformation, PartitionTransformation):
-            legs = self._partitioned(transformation)
+            upstreams = self._partitioned(transformation)
         elif isinstance(transformation, SideOutputTransformation):
-            legs = self._side_outputs(transformation)
+            upstreams = self._side_outputs(transformation)
         elif isinstance(transformation, CacheTransformation):
-            legs = self._cached(transformation)
+            upstreams = self._cached(transformation)
         else:
             raise InternalError(f"no translation for {transformation!r}")
-        self._legs[original] = legs
+        self._upstreams[original] = upstreams
 
     def _take_id(self) -> int:
         taken = self._next_id
         self._next_id += 1
         return taken
 
-    def _partitioned(self, transformation: PartitionTransformation) -> list[_Leg]:
+    def _partitioned(self, transformation: PartitionTransformation) -> list[_Upstream]:
         mode = transformation.exchange_mode
         if mode is ExchangeMode.BATCH and not self._graph.is_batch:
             mode = ExchangeMode.UNDEFINED
-        legs = []
-        for leg in self._legs[transformation.inputs[0]]:
+        upstreams = []
+        for upstream in self._upstreams[transformation.inputs[0]]:
             self._take_id()  # Flink creates a virtual node here, which takes an id
             # The partitioner closest to the consumer wins, and the exchange mode closest to the producer.
-            nearest_producer = mode if leg.exchange_mode is None else leg.exchange_mode
-            legs.append(
-                leg._replace(partitioner=transformation.partitioner, exchange_mode=nearest_producer)
+            nearest_producer = mode if upstream.exchange_mode is None else upstream.exchange_mode
+            upstreams.append(
+                upstream._replace(
+                    partitioner=transformation.partitioner, exchange_mode=nearest_producer
+                )
             )
-        return legs
+        return upstreams
 
-    def _side_outputs(self, transformation: SideOutputTransformation) -> list[_Leg]:
-        legs = []
-        for leg in self._legs[transformation.inputs[0]]:
+    def _side_outputs(self, transformation: SideOutputTransformation) -> list[_Upstream]:
+        upstreams = []
+        for upstream in self._upstreams[transformation.inputs[0]]:
             self._take_id()
-            legs.append(leg._replace(tag=transformation.tag))
-        return legs
+            upstreams.append(upstream._replace(tag=transformation.tag))
+        return upstreams
 
-    def _cached(self, transformation: CacheTransformation) -> list[_Leg]:
+    def _cached(self, transformation: CacheTransformation) -> list[_Upstream]:
         """A source if the records are cached, else an additional operator that writes them.
 
         Flink: `CacheTransformationTranslator`.
         """
-        legs = self._legs.get(transformation.stream)
-        if legs is None:
+        upstreams = self._upstreams.get(transformation.stream)
+        if upstreams is None:
             read = specs.SourceSpec(transformation.records.source())
-            return [_Leg(self._add_cache_node(transformation, "CacheRead", read, []))]
+            return [_Upstream(self._add_cache_node(transformation, "CacheRead", read, []))]
         if not self._graph.is_batch:
             raise StreamGraphError(
                 f"cache() ({transformation.call_site}) of '{transformation.stream.name}' is used in a job that runs "
@@ -230,15 +234,15 @@ class _Translator:
                 "mode BATCH or AUTOMATIC"
             )
         write = specs.TwoPhaseSinkSpec(TwoPhaseSinkFunction(CacheSink(transformation.records)))
-        self._add_cache_node(transformation, "CacheWrite", write, [legs])
-        return legs
+        self._add_cache_node(transformation, "CacheWrite", write, [upstreams])
+        return upstreams
 
     def _add_cache_node(
         self,
         transformation: CacheTransformation,
         name: str,
         spec: specs.OperatorSpec,
-        inputs: Sequence[Sequence[_Leg]],
+        inputs: Sequence[Sequence[_Upstream]],
     ) -> StreamNode:
         return self._add_node(
             transformation,
@@ -253,7 +257,7 @@ class _Translator:
 
     def _add_operator(self, transformation: OperatorTransformation) -> StreamNode:
         spec = transformation.spec
-        inputs = [self._legs[stream] for stream in transformation.inputs]
+        inputs = [self._upstreams[stream] for stream in transformation.inputs]
         strategy = transformation.chaining_strategy
         if isinstance(spec, _BROADCAST_STATE):
             strategy = ChainingStrategy.ALWAYS  # Flink's translators of these ignore the setting
@@ -283,7 +287,7 @@ class _Translator:
             node_id=writer_id,
             name=f"{transformation.name}: {specs.SinkWriterSpec.default_name}",
             spec=specs.SinkWriterSpec(sink),
-            inputs=[self._legs[transformation.inputs[0]]],
+            inputs=[self._upstreams[transformation.inputs[0]]],
             key_bys=(transformation.key_by,),
             strategy=transformation.chaining_strategy,
             uid=transformation.uid,
@@ -298,7 +302,7 @@ class _Translator:
             node_id=committer_id,
             name=f"{transformation.name}: {specs.SinkCommitterSpec.default_name}",
             spec=specs.SinkCommitterSpec(sink),
-            inputs=[[_Leg(writer, forward, mode)]],
+            inputs=[[_Upstream(writer, forward, mode)]],
             key_bys=(None,),
             strategy=transformation.chaining_strategy,
             uid=None if transformation.uid is None else f"Sink Committer: {transformation.uid}",
@@ -311,7 +315,7 @@ class _Translator:
         node_id: int,
         name: str,
         spec: specs.OperatorSpec,
-        inputs: Sequence[Sequence[_Leg]],
+        inputs: Sequence[Sequence[_Upstream]],
         key_bys: tuple[KeyBy | None, ...],
         strategy: ChainingStrategy,
         uid: str | None,
@@ -341,9 +345,9 @@ class _Translator:
             output_type=getattr(transformation, "output_type", None),
         )
         self._graph.add_node(node)
-        for number, legs in enumerate(inputs, start=1):
-            for leg in legs:
-                self._connect(leg, node, number if numbers_inputs else 0)
+        for number, upstreams in enumerate(inputs, start=1):
+            for upstream in upstreams:
+                self._connect(upstream, node, number if numbers_inputs else 0)
         return node
 
     def _max_parallelism(self) -> int:
@@ -365,9 +369,9 @@ class _Translator:
             "and pipeline.auto-generate-uids is false; call uid() on it, or allow generated ids"
         )
 
-    def _connect(self, leg: _Leg, target: StreamNode, type_number: int) -> None:
-        source = leg.node
-        partitioner = leg.partitioner
+    def _connect(self, upstream: _Upstream, target: StreamNode, type_number: int) -> None:
+        source = upstream.node
+        partitioner = upstream.partitioner
         same = source.parallelism == target.parallelism
         if partitioner is None:
             partitioner = Partitioner(self._default_partitioner_kind(same_parallelism=same))
@@ -382,9 +386,9 @@ class _Translator:
                 target=target.id,
                 type_number=type_number,
                 partitioner=partitioner,
-                exchange_mode=leg.exchange_mode or ExchangeMode.UNDEFINED,
-                tag=leg.tag,
-                partitioner_is_explicit=leg.partitioner is not None,
+                exchange_mode=upstream.exchange_mode or ExchangeMode.UNDEFINED,
+                tag=upstream.tag,
+                partitioner_is_explicit=upstream.partitioner is not None,
             )
         )
 
@@ -404,14 +408,14 @@ def _node_name(transformation: OperatorTransformation) -> str:
     return transformation.name
 
 
-def _common_group(inputs: Sequence[Sequence[_Leg]]) -> str:
+def _common_group(inputs: Sequence[Sequence[_Upstream]]) -> str:
     """The group of all inputs, or `default` if they differ or there are none."""
     common: str | None = None
-    for legs in inputs:
-        for leg in legs:
+    for upstreams in inputs:
+        for upstream in upstreams:
             if common is None:
-                common = leg.node.slot_sharing_group
-            elif common != leg.node.slot_sharing_group:
+                common = upstream.node.slot_sharing_group
+            elif common != upstream.node.slot_sharing_group:
                 return DEFAULT_SLOT_SHARING_GROUP
     return common or DEFAULT_SLOT_SHARING_GROUP
 

@@ -1,15 +1,16 @@
 """Slot sharing groups, and the stage and slot of every task. A slot is one Spark task.
 
-A named slot sharing group is one group. The group `default` is one group in a streaming job. In a batch job, where
-vertices run one after another, there is one default group per pipelined region (Flink: `setSlotSharing` and
-`buildVertexRegionSlotSharingGroups` of `StreamingJobGraphGenerator`). Slots follow the name alone.
+Vertices with the same group name are one slot sharing group. There is one exception: in a batch job, where vertices run
+one after another, each pipelined region has its own group `default` (Flink: `setSlotSharing` and
+`buildVertexRegionSlotSharingGroups` of `StreamingJobGraphGenerator`). The exception is only part of the plan: vertices
+with the same name always share the slots on Spark.
 
 As in Flink (`SlotSharingExecutionSlotAllocator`), a slot holds at most one subtask of each vertex of one slot sharing
 group. A group needs as many slots as its widest vertex has subtasks. So subtask s goes to slot s of its group. The
 groups of a stage follow one another, ordered by their first vertices. The tasks of a slot run one after another, since
-a stage has no edges. Two vertices of parallelism 2 keep two cores as busy in two slots as in four. A Spark task costs
-40 to 70 ms before it does anything. If there are more cores than slots, vertices that should run side by side
-are put into separate groups, as in Flink.
+a stage has no edges. Few slots are faster: a Spark task costs 40 to 70 ms before it does anything, and two vertices of
+parallelism 2 keep two cores as busy in two slots as in four. If there are more cores than slots, put vertices that
+should run side by side into separate groups, as in Flink.
 
 A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs than outputs,
 such as a source, is placed just before its first consumer. A vertex with fewer outputs is placed right after its

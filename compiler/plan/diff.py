@@ -5,7 +5,7 @@ others, so an equal id may belong to another operator. That makes a careless res
 only if the name or the kind is equal, too.
 
 State is stored under the generated operator id. A restore finds it by this id or by the uid hash (Flink:
-`StateAssignmentOperation`). Where the two plans differ, each stateful operator is one of the cases below. Only the
+`StateAssignmentOperation`). `state_problems` has a case for each way in which a stateful operator can differ. Only the
 savepoint can tell whether the new code can read the state.
 """
 

@@ -47,7 +47,7 @@ def link(
         edge=replace(EDGE, **edge or {}),
         head=up_node,
         inputs=1,
-        legs=1,
+        streams=1,
         consumers=1,
         is_batch=False,
         settings=JobSettings(),
@@ -61,7 +61,7 @@ LEGACY = replace(UP, name="Source: old", spec=specs.LegacySourceSpec(None))
 BROKEN = {
     "inputs": (link(inputs=2), "'clean' (clicks.py:15) has 2 inputs"),
     "union": (
-        link(legs=3, edge={"type_number": 2}),
+        link(streams=3, edge={"type_number": 2}),
         "input 2 of 'clean' (clicks.py:15) is a union of 3 streams",
     ),
     "chaining-disabled": (
@@ -159,7 +159,7 @@ def test_chaining_strategies_of_both_ends_decide_about_chaining(
 
 
 @pytest.mark.parametrize(
-    ("consumers", "inputs", "legs", "expected"),
+    ("consumers", "inputs", "streams", "expected"),
     [
         pytest.param(1, 3, 1, True, id="a source of one of several inputs"),
         pytest.param(1, 1, 1, True, id="a source of the only input"),
@@ -169,10 +169,14 @@ def test_chaining_strategies_of_both_ends_decide_about_chaining(
     ],
 )
 def test_head_with_sources_chains_its_sources(
-    consumers: int, inputs: int, legs: int, expected: bool
+    consumers: int, inputs: int, streams: int, expected: bool
 ) -> None:
     case = link(
-        up={"spec": SOURCE}, down=HEAD_WITH_SOURCES, consumers=consumers, inputs=inputs, legs=legs
+        up={"spec": SOURCE},
+        down=HEAD_WITH_SOURCES,
+        consumers=consumers,
+        inputs=inputs,
+        streams=streams,
     )
     assert is_chained(case) is expected
 
