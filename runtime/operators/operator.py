@@ -301,8 +301,12 @@ class StreamOperator:
             context.keyed.state.restore([snapshot.keyed])
             context.keyed.timers.restore([snapshot.timers])
 
-    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:  # noqa: ARG002 - for functions
+    def write_state(self, checkpoint_id: int, timestamp_ms: int) -> None:
+        """Writes what the operator keeps in attributes to its state. Called before each snapshot."""
+
+    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """The whole state of this subtask, for a checkpoint."""
+        self.write_state(checkpoint_id, timestamp_ms)
         context = self.context
         keyed = context.keyed
         return OperatorSnapshot(
@@ -326,6 +330,7 @@ class StreamOperator:
         context, keyed = self.context, self.context.keyed
         if keyed is None or not keyed.state.tracks_changes:
             return self.snapshot_state(checkpoint_id, timestamp_ms)
+        self.write_state(checkpoint_id, timestamp_ms)
         return OperatorSnapshot(
             keyed=keyed.state.snapshot_changes(),
             timers=keyed.timers.snapshot_changes(),
@@ -523,20 +528,10 @@ class UserFunctionOperator(StreamOperator):
         """False if the function keeps state in memory."""
         return not isinstance(self.function, CheckpointedFunction)
 
-    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """The whole state. A CheckpointedFunction first writes its fields to its states."""
+    def write_state(self, checkpoint_id: int, timestamp_ms: int) -> None:
+        """A CheckpointedFunction writes its fields to its states."""
         if isinstance(self.function, CheckpointedFunction):
             self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
-        return super().snapshot_state(checkpoint_id, timestamp_ms)
-
-    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """The changes. A CheckpointedFunction first writes its fields to its states."""
-        keyed = self.context.keyed
-        if keyed is None or not keyed.state.tracks_changes:
-            return self.snapshot_state(checkpoint_id, timestamp_ms)
-        if isinstance(self.function, CheckpointedFunction):
-            self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
-        return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
     def close(self) -> None:
         """Closes the user's function."""

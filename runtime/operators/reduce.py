@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.program.vertex_program import OperatorProgram
-    from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
 
@@ -75,15 +74,10 @@ class ReduceOperator(UserFunctionOperator):
         self._layout, self._shape = layout, shape
         return self._sums
 
-    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Writes the stored fields to the table, and returns the whole state."""
+    def write_state(self, checkpoint_id: int, timestamp_ms: int) -> None:
+        """Writes the stored fields to the table."""
         self.write_sums()
-        return super().snapshot_state(checkpoint_id, timestamp_ms)
-
-    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Writes the stored fields to the table, and returns the changes."""
-        self.write_sums()
-        return super().snapshot_changes(checkpoint_id, timestamp_ms)
+        super().write_state(checkpoint_id, timestamp_ms)
 
     def write_sums(self) -> None:
         """Writes the stored fields to the table, as records."""

@@ -334,18 +334,19 @@ class SessionWindowOperator(MergingWindowOperator):
             self._set_sessions(key, [*self._sessions_of(key), session])
         self._begin_changes()
 
+    def write_state(self, checkpoint_id: int, timestamp_ms: int) -> None:
+        """Writes changed sessions to the tables and timers."""
+        self._save()
+        super().write_state(checkpoint_id, timestamp_ms)
+
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """The whole state of this subtask, for a checkpoint."""
-        self._save()
         snapshot = super().snapshot_state(checkpoint_id, timestamp_ms)
         self._begin_changes()
         return snapshot
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """The changes: the sessions of the keys that changed."""
-        if not self.backend.tracks_changes:
-            return self.snapshot_state(checkpoint_id, timestamp_ms)
-        self._save()
         snapshot = super().snapshot_changes(checkpoint_id, timestamp_ms)
         self._begin_changes()
         return snapshot

@@ -563,24 +563,18 @@ class CountWindowOperator(WindowOperator):
             self.backend.table(self._of_window, number)[key] = count
             self.backend.table(CONTENTS, number)[key] = window.held
 
-    def _save(self) -> None:
+    def write_state(self, checkpoint_id: int, timestamp_ms: int) -> None:
         """Writes all windows into the tables."""
+        self._save()
+        super().write_state(checkpoint_id, timestamp_ms)
+
+    def _save(self) -> None:
         for key, counted in self.counted.items():
             self.backend.set_current_state_key(key)
             self._totals[key] = total = counted.total - counted.left
             for window in (*counted.later, counted):
                 self._put(key, window, total)
         self.counted.clear()
-
-    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Snapshots the tables, with all windows in them."""
-        self._save()
-        return super().snapshot_state(checkpoint_id, timestamp_ms)
-
-    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Likewise."""
-        self._save()
-        return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
 
 class KeyByKeyCountWindowOperator(CountWindowOperator):
