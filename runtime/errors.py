@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 ALLOW_NON_RESTORED_STATE = "set execution.state-recovery.ignore-unclaimed-state = true"
 """What to do to start without a part of the state, for messages."""
 
+COMMIT_FIRST = (
+    "start the previous program, stop it with 'opchain stop', and start this program from the savepoint, with another "
+    "directory of checkpoints"
+)
+"""What to do about output that waits for its commit in the target of a previous program, for messages."""
+
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
 
 

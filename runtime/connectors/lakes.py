@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.commit_sink import CommitSink, SinkEpoch
 from opchain.runtime.connectors.outbox import delete_file
-from opchain.runtime.errors import SinkError, imported, short_repr
+from opchain.runtime.errors import COMMIT_FIRST, SinkError, imported, short_repr
 from opchain.runtime.files.file_systems import (
     dataset_of,
     file_system_of,
@@ -127,6 +127,22 @@ class _LakeSink(CommitSink[Any]):
                 delete_file(joined(qualified_path(self.location()), "data", name))
             delete_file(marker.path)
 
+    def _require(self, number: int, files: Sequence[DataFile]) -> None:
+        """Checks that the files exist. A table with a missing file could not be read.
+
+        Raises:
+            SinkError: A file is missing.
+        """
+        location = qualified_path(self.location())
+        for file in files:
+            path = joined(location, file.path)
+            if file_system_of(path).status(path) is None:
+                raise SinkError(
+                    f"{self!r}: {path} is missing, with records of checkpoint {number} that wait for their commit: "
+                    f"restore the file, or start the job from an earlier checkpoint. If the sink "
+                    f"wrote to another table, {COMMIT_FIRST}"
+                )
+
     def _markers(self, owner: str) -> str:
         return joined(qualified_path(self.location()), _MARKERS, owner)
 
@@ -207,6 +223,7 @@ class IcebergSink(_LakeSink):
         """Adds files, and sets the table's property."""
         if (self.last_commit(owner) or 0) >= number:
             return
+        self._require(number, files)
         note = {"opchain.owner": owner, "opchain.epoch": str(number)}
         paths = [f"{self.location().rstrip('/')}/{file.path}" for file in files]
         with self._transaction() as transaction:
@@ -293,6 +310,7 @@ class DeltaSink(_LakeSink):
         """Adds files, with the version of the application `owner`."""
         table = self._loaded()
         if (table.transaction_version(owner) or 0) < number:
+            self._require(number, files)
             _append(table, owner, number, files)
 
     def conflict(self) -> type[Exception]:

@@ -111,6 +111,18 @@ def test_another_job_with_the_same_epoch_numbers_commits_its_own_records(
 
 
 @pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
+def test_files_of_another_table_are_not_added(suite: Any, tmp_path: Path) -> None:
+    old, new = (suite.make_sink(tmp_path / name).opened(None) for name in "ab")
+    epoch = SinkEpoch("job.sink", 5, "'sink'")
+    staged = [old.stage("job.sink", [{"v": "a"}])]
+    with pytest.raises(SinkError, match=r"\.parquet is missing, with records of checkpoint 5"):
+        new.commit(epoch, staged)
+    assert suite.visible(tmp_path / "b") == []
+    old.commit(epoch, staged)
+    assert suite.visible(tmp_path / "a") == ["a"]
+
+
+@pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
 def test_the_error_shows_a_record_that_does_not_fit(suite: Any, tmp_path: Path) -> None:
     sink = suite.make_sink(tmp_path / "t").opened(None)
     with pytest.raises(SinkError, match=r"can't write the record {'w': 1}: .*no column 'w'"):
