@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from opchain.runtime.connectors.jdbc.retries import retried
+from opchain.runtime.connectors.jdbc.statement import Statement
 from opchain.runtime.connectors.outbox import OutboxSink, place_of
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.types.row import Row
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
-    from opchain.runtime.connectors.jdbc.statement import Statement
     from opchain.runtime.types.type_variables import T
 
 _URL = re.compile(
@@ -132,7 +132,7 @@ class MySqlSink(OutboxSink[Any]):
     @property
     def datasets(self) -> tuple[tuple[str, str], ...]:
         """The table, for lineage. Empty if the statement does not name it."""
-        table, place = self._table(), mysql_parameters(self.connection)
+        table, place = self._table(self.sql), mysql_parameters(self.connection)
         if table is None:
             return ()
         return ((f"mysql://{place['host']}:{place['port']}", ".".join(table)),)
@@ -152,22 +152,35 @@ class MySqlSink(OutboxSink[Any]):
                 raise SinkError(
                     f"{self!r} can't write the record {short_repr(record)}: {error}"
                 ) from error
-        return super().stage(owner, [tuple(record) for record in records])
+        return super().stage(owner, [self.statement, *map(tuple, records)])
 
     def send(self, key: str, records: Sequence[Any]) -> None:
-        """Runs the statement for the records in one transaction, unless the note says that it already ran.
+        """Runs the statement of the program that staged the records. If it is refused, a corrected one may succeed.
 
         Raises:
             SinkError: The server refuses the statement or cannot be reached, or the table does not support
                 transactions.
         """
+        own, rows = self.statement, records
+        if isinstance(records[0], Statement):
+            own, rows = records[0], records[1:]
+        try:
+            self._run(own, key, rows)
+        except SinkError as error:
+            is_refused = not isinstance(error.__cause__, ConnectionError)
+            if not (is_refused and self.statement.corrects(own)):
+                raise
+            self._run(self.statement, key, rows)
+
+    def _run(self, statement: Statement, key: str, records: Sequence[Any]) -> None:
+        """Runs a statement for the records in one transaction, unless the note says that it already ran."""
         owner, number, piece = place_of(key)
         # pymysql treats % as the start of a parameter.
-        pieces = [text.replace("%", "%%") for text in self.statement.pieces]
+        pieces = [text.replace("%", "%%") for text in statement.pieces]
 
         def run(connection: Any, cursor: Any) -> None:
             cursor.execute(_NOTES)
-            self._require_transactions(cursor)
+            self._require_transactions(cursor, "?".join(statement.pieces))
             connection.begin()
             cursor.execute("INSERT IGNORE INTO opchain_sinks VALUES (%s, -1, 0)", [owner])
             cursor.execute(
@@ -246,16 +259,16 @@ class MySqlSink(OutboxSink[Any]):
             attempt, ConnectionError, lambda: None, self.execution.max_retries, repr(self)
         )
 
-    def _table(self) -> tuple[str, str] | None:
+    def _table(self, sql: str) -> tuple[str, str] | None:
         """The database and the name of the table, if the statement names them."""
-        found = _TABLE.search(self.sql)
+        found = _TABLE.search(sql)
         if found is None:
             return None
         database, _, name = found["table"].replace("`", "").rpartition(".")
         return database or mysql_parameters(self.connection)["database"], name
 
-    def _require_transactions(self, cursor: Any) -> None:
-        table = self._table()
+    def _require_transactions(self, cursor: Any, sql: str) -> None:
+        table = self._table(sql)
         if table is None:
             return
         cursor.execute(

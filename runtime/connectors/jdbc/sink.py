@@ -31,7 +31,7 @@ from opchain.runtime.connectors.jdbc.staging import (
     psycopg,
 )
 from opchain.runtime.connectors.jdbc.statement import Statement, parse_statement
-from opchain.runtime.errors import SinkError, require_instance
+from opchain.runtime.errors import COMMIT_FIRST, SinkError, require_instance
 from opchain.runtime.functions.sink import Committer, Sink, SinkOrigin, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.types.record_types import RowTypeInfo
@@ -152,6 +152,8 @@ SELECT staged.* FROM {staged} AS staged
 class JdbcCommitter(Committer):
     """Commits on the driver, on its own connection."""
 
+    committable = StagedRows
+
     def __init__(
         self,
         statement: Statement,
@@ -178,7 +180,7 @@ class JdbcCommitter(Committer):
 
         def discard() -> None:
             connection = self._connected()
-            if connection.execute("SELECT to_regclass('opchain_batches')").fetchone()[0] is None:
+            if not _has_table(connection, "opchain_batches"):
                 return  # no task has created the tables yet
             with connection.transaction():
                 _remove_all(connection, origin.lineage, origin.operator_id)
@@ -191,7 +193,7 @@ class JdbcCommitter(Committer):
 
         def ask() -> int | None:
             connection = self._connected()
-            if connection.execute("SELECT to_regclass('opchain_commits')").fetchone()[0] is None:
+            if not _has_table(connection, "opchain_commits"):
                 return None
             noted = connection.execute(
                 "SELECT checkpoint_id FROM opchain_commits WHERE (lineage, operator) = (%s, %s)",
@@ -231,28 +233,48 @@ class JdbcCommitter(Committer):
         return retried(action, lost, self.close, self._execution.max_retries, where)
 
     def _commit(self, batches: list[StagedRows]) -> None:
-        library, connection = psycopg(), self._connected()
+        """Runs the statement of the program that wrote the rows. If it is refused, a corrected one may succeed."""
+        library, first = psycopg(), batches[0]
+        own = Statement(first.pieces) if first.pieces else self._statement
         try:
-            with connection.transaction():
-                if not _is_committed(connection, batches):
-                    self._run(connection, batches)
-                    _remove(connection, batches)
-                    _note(connection, batches[0])
+            self._commit_with(own, batches)
         except library.OperationalError:
             raise
         except library.Error as error:
-            raise _refused(error, batches[0]) from error
+            if not self._statement.corrects(own):
+                raise _refused(error, first) from error
+            try:
+                self._commit_with(self._statement, batches)
+            except library.OperationalError:
+                raise
+            except library.Error as second:
+                raise _refused(second, first) from second
+
+    def _commit_with(self, statement: Statement, batches: list[StagedRows]) -> None:
+        connection, first = self._connected(), batches[0]
+        with connection.transaction():
+            has_notes = _has_table(connection, "opchain_commits")
+            if not (has_notes and _is_committed(connection, batches)):
+                if not _has_table(connection, first.staged):
+                    raise SinkError(
+                        f"{first.where}: the rows of {_checkpoint(first)} wait for their commit in {first.staged}, which "
+                        f"is not in this database. If the sink wrote to another one, {COMMIT_FIRST}"
+                    )
+                wanted = [item.batch for item in batches]
+                listed = psycopg().sql.Literal(wanted).as_string(connection)
+                rows = _ROWS.format(staged=first.staged, batches=listed)
+                connection.execute(block_for_rows(statement, first.columns, rows))
+                _remove(connection, batches)
+                _note(connection, first)
 
     def _connected(self) -> Any:
         if self._connection is None:
             self._connection = connect(self._options)
         return self._connection
 
-    def _run(self, connection: Any, batches: list[StagedRows]) -> None:
-        first = batches[0]
-        wanted = psycopg().sql.Literal([item.batch for item in batches]).as_string(connection)
-        rows = _ROWS.format(staged=first.staged, batches=wanted)
-        connection.execute(block_for_rows(self._statement, first.columns, rows))
+
+def _has_table(connection: Any, name: str) -> bool:
+    return connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is not None
 
 
 def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:
@@ -286,7 +308,8 @@ def _remove(connection: Any, batches: list[StagedRows]) -> None:
         raise SinkError(
             f"{first.where}: {wanted} rows of {_checkpoint(first)} were written by the tasks, "
             f"but {moved} are in {first.staged}: the others were removed. Nothing was "
-            "committed; restore the table, or start the job from an earlier checkpoint"
+            f"committed; restore the table, or start the job from an earlier checkpoint. "
+            f"If the sink wrote to another database, {COMMIT_FIRST}"
         )
     _remove_all(connection, first.lineage, first.operator_id)
 
@@ -320,7 +343,7 @@ def _refused(error: Any, first: StagedRows) -> SinkError:
     return SinkError(
         f"{first.where}: the rows of {_checkpoint(first)} can't be committed: "
         f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was committed; "
-        f"correct the table and start the job again"
+        f"correct the table or the statement, and start the job again"
     )
 
 

@@ -91,7 +91,11 @@ _LOCK = 0x6F70636861696E
 
 
 class StagedRows(NamedTuple):
-    """A batch of staged rows: the committable of a JdbcSink. `checkpoint_id` is None at the end of the job."""
+    """A batch of staged rows: the committable of a JdbcSink.
+
+    `checkpoint_id` is None at the end of the job. `pieces` is the statement of the program that wrote the rows: a later
+    program may have another one, with other parameters.
+    """
 
     lineage: str
     operator_id: str
@@ -101,6 +105,7 @@ class StagedRows(NamedTuple):
     rows: int
     staged: str
     columns: tuple[str, ...]
+    pieces: tuple[str, ...] = ()
 
 
 class StagingTable(NamedTuple):
@@ -380,6 +385,7 @@ class JdbcWriter(BatchSinkWriter[Any]):
             self._sent,
             table.name,
             table.columns,
+            self._statement.pieces,
         )
         self._batch, self._sent = "", 0
         return (staged,)

@@ -63,6 +63,10 @@ class Statement:
         """The number of parameters."""
         return len(self.pieces) - 1
 
+    def corrects(self, other: Statement) -> bool:
+        """Whether this is another statement for the same records."""
+        return self != other and self.parameter_count == other.parameter_count
+
     def require_fields(self, record: Any, where: str) -> None:
         """Checks that a record has a field for each parameter. `where` is the sink, for errors.
 

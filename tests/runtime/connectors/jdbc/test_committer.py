@@ -88,6 +88,32 @@ def test_rows_of_one_key_are_written_in_the_order_of_subtasks_and_records(books:
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        "INSERT INTO t (name, id) VALUES (upper(?::text), length(?::text))",
+        "INSERT INTO t (id, name) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        "DELETE FROM t WHERE id = ?",
+    ],
+)
+def test_rows_are_written_by_the_statement_of_the_program_that_staged_them(
+    books: Server, changed: str
+) -> None:
+    commit(books, staged(books, 1, (12, "a")), changed)
+    assert books.rows("SELECT * FROM t") == [(12, "a")]
+    assert books.waiting() == 0
+
+
+def test_a_corrected_statement_writes_rows_that_the_table_refused(books: Server) -> None:
+    rows = staged(books, 1, (1, "a"), (2, "b"))
+    books.run("INSERT INTO t VALUES (1, 'first')")
+    with pytest.raises(SinkError, match="duplicate key"):
+        commit(books, rows, "DELETE FROM t WHERE id = ?")  # it takes other records
+    commit(books, rows, f"{INSERT} ON CONFLICT DO NOTHING")
+    assert books.rows("SELECT * FROM t ORDER BY id") == [(1, "first"), (2, "b")]
+    assert books.waiting() == 0
+
+
+@pytest.mark.parametrize(
     ("sql", "expected"),
     [
         ("UPDATE t SET name = ? WHERE id = ?", [(1, "new")]),
@@ -113,7 +139,7 @@ def test_a_row_that_the_table_refuses_rolls_the_whole_commit_back(books: Server)
     assert str(refused.value) == (
         "'books' (job.py:7): the rows of checkpoint 4 can't be committed: null value in column \"name\" of "
         'relation "t" violates not-null constraint; Failing row contains (2, null).; row (2, NULL). Nothing '
-        "was committed; correct the table and start the job again"
+        "was committed; correct the table or the statement, and start the job again"
     )
     assert books.rows("SELECT * FROM t") == []
     books.run("ALTER TABLE t ALTER name DROP NOT NULL")
@@ -146,6 +172,20 @@ def test_staged_rows_that_were_deleted_fail_the_commit(books: Server) -> None:
     ):
         commit(books, rows)
     assert books.rows("SELECT * FROM t") == []
+
+
+def test_rows_that_wait_in_another_database_fail_the_commit(books: Server) -> None:
+    rows = staged(books, 1, (1, "a"))
+    books.run(
+        "ALTER TABLE opchain_batches RENAME TO b", f"ALTER TABLE {rows[0].staged} RENAME TO s"
+    )
+    with pytest.raises(SinkError, match=r"checkpoint 1 wait .* not in this database\. If the sink"):
+        commit(books, rows)
+    books.run(
+        "ALTER TABLE b RENAME TO opchain_batches", f"ALTER TABLE s RENAME TO {rows[0].staged}"
+    )
+    commit(books, rows)
+    assert books.rows("SELECT * FROM t") == [(1, "a")]
 
 
 def test_a_commit_removes_orphans_of_its_own_operator_only(books: Server) -> None:

@@ -19,6 +19,7 @@ from opchain.datastream.connectors.jdbc import (
     JdbcExecutionOptions,
     JdbcSink,
 )
+from opchain.runtime.connectors.commit_sink import SinkEpoch
 from opchain.runtime.errors import SinkError
 from opchain.runtime.testing.kafka_broker import run_at_the_end
 from opchain.runtime.testing.ports import free_ports
@@ -192,6 +193,31 @@ def test_the_update_of_an_upsert_may_have_parameters(
     env.from_collection([(1, 5, 5), (1, 6, 16), (2, 7, 7)]).add_sink(sink)
     env.execute()
     assert mariadb.rows("SELECT * FROM visits ORDER BY id") == [(1, 11), (2, 7)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_refused", "expected"),
+    [
+        ("INSERT INTO changed (b, a) VALUES (?, ?)", False, [(1, "2")]),
+        ("DELETE FROM changed WHERE a = ?", False, [(1, "2")]),
+        ("INSERT IGNORE INTO changed VALUES (?, ?)", True, [(1, "first")]),
+    ],
+)
+def test_records_are_written_by_the_statement_of_the_program_that_staged_them(
+    mariadb: MariaDb, changed: str, is_refused: bool, expected: list[Any]
+) -> None:
+    mariadb.rows("CREATE OR REPLACE TABLE changed (a INT PRIMARY KEY, b TEXT)")
+    old = mariadb.sink("INSERT INTO changed VALUES (?, ?)").two_phase
+    new = mariadb.sink(changed, Types.ROW([Types.INT()] * changed.count("?"))).two_phase
+    epoch = SinkEpoch(f"job.{changed}", 1, "'out'")
+    staged = [old.stage("job.out", [(1, "2")])]  # type: ignore[attr-defined]
+    if is_refused:
+        mariadb.rows("INSERT INTO changed VALUES (1, 'first')")
+        with pytest.raises(SinkError, match="Duplicate entry"):
+            old.commit(epoch, staged)  # type: ignore[attr-defined]
+    for _ in range(2):
+        new.commit(epoch, staged)  # type: ignore[attr-defined]
+    assert mariadb.rows("SELECT * FROM changed") == expected
 
 
 def test_percent_signs_and_quotes_of_the_statement_are_kept(
