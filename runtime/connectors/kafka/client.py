@@ -6,16 +6,20 @@ nearly all of them. Other names are translated here, or refused with an error.
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import re
+import threading
 import time
-from concurrent.futures import wait
+from concurrent.futures import Future, TimeoutError, wait  # noqa: A004 - not the built-in class in Python 3.10
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StreamError, imported, short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from opchain.runtime.types.type_variables import T
 
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"
@@ -236,6 +240,33 @@ def error_text(error: BaseException) -> str:
     inner = error.args[0] if error.args else error
     text = inner.str() if hasattr(inner, "str") else str(inner)
     return " ".join(text.split())
+
+
+def call_with_timeout(name: str, call: Callable[[], T], timeout_s: float) -> T:
+    """Calls a function of the client that may not return, in a thread of its own. After the timeout, the thread is abandoned.
+
+    Raises:
+        KafkaException: The function has not returned in time.
+        BaseException: The exception of the call.
+    """
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised on the thread of the caller
+            done.set_exception(error)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name=name, daemon=True).start()
+    try:
+        return done.result(timeout_s)
+    except TimeoutError:
+        library = confluent_kafka()
+        reason = f"{name} did not return within {timeout_s:g} s"
+        raise library.KafkaException(
+            library.KafkaError(library.KafkaError._TIMED_OUT, reason)  # noqa: SLF001 - public in spite of its name
+        ) from None
 
 
 class Brokers:

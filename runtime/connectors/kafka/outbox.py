@@ -28,6 +28,7 @@ from opchain.runtime.connectors.kafka.client import (
     Brokers,
     KafkaConnectorError,
     advice,
+    call_with_timeout,
     confluent_kafka,
     connection_properties,
     error_text,
@@ -61,6 +62,9 @@ _PIECES = 1_000_000
 """A note is the offset checkpoint * _PIECES + number of sent pieces."""
 
 _ATTEMPTS = 3
+_GRACE_S = 2.0
+"""The time after its timeout in which the client should report an error of its own."""
+
 _NOTE_MS = 6 * 24 * 3600 * 1000
 """The age at which a note may be lost: brokers delete the offsets of a group 7 days after its last commit."""
 
@@ -165,6 +169,8 @@ class OutboxCommitter(Committer):
         staging: The staging folder that the user has set. None: the job's.
         senders: Producers of earlier commits, by transactional id. Those of this commit are added.
     """
+
+    committable = StagedMessages
 
     def __init__(
         self,
@@ -360,8 +366,14 @@ class _Sender:
 
     def _send_note(self, topics: Sequence[str], note: int) -> None:
         place = confluent_kafka().TopicPartition
-        self._producer.send_offsets_to_transaction(
-            [place(topic, 0, note) for topic in topics], self._group(), self._brokers.timeout_s
+        # Not longer: each sink of the job may wait in turn. A new producer waits for the brokers while it begins.
+        offsets, timeout_s = [place(topic, 0, note) for topic in topics], self._brokers.request_s
+        arguments = (offsets, self._group(), timeout_s)
+        # The client ignores its timeout if a broker restarts meanwhile: https://github.com/confluentinc/librdkafka/issues/5456
+        call_with_timeout(
+            "send_offsets_to_transaction",
+            lambda: self._producer.send_offsets_to_transaction(*arguments),
+            timeout_s + _GRACE_S,
         )
 
     def _read(self, chunk: StagedFile | bytes) -> bytes:

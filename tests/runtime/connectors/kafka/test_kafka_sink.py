@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka_broker import running_kafka
 
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.common.serialization import SerializationSchema, SimpleStringSchema
@@ -346,6 +348,52 @@ def test_a_driver_that_dies_in_its_transaction_sends_everything_after_a_restart(
     assert kafka.values(topic, is_open=True) == []
     assert kafka.values(topic, "read_uncommitted", is_open=True) == ["a", "b"]
     committed(sink, found)
+    assert kafka.values(topic) == ["a", "b"]
+
+
+@pytest.mark.cluster
+def test_a_broker_that_restarts_during_a_transaction_does_not_block_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_kafka() as kafka:
+        topic = kafka.topic()
+        sink = builder(kafka, serializer(topic), EXACTLY_ONCE)
+        committer = sink.set_property("default.api.timeout.ms", "8000").build().create_committer()
+        assert committer is not None
+        committer.commit(staged(sink.build(), origin(tmp_path), 1, ["a"]))  # finds the coordinator
+        found = staged(sink.build(), origin(tmp_path), 2, ["b"])
+        group = outbox._Sender._group
+        (broker,) = kafka.brokers.brokers
+
+        def restarts(self: Any) -> Any:
+            monkeypatch.undo()
+            broker.kill()
+            broker.start()
+            kafka.brokers.await_ready()
+            return group(self)
+
+        monkeypatch.setattr(outbox._Sender, "_group", restarts)
+        committer.commit(found)
+        assert kafka.values(topic) == ["a", "b"]
+
+
+def test_a_commit_whose_client_does_not_return_is_repeated(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE)
+    sink.set_property("default.api.timeout.ms", "5000")
+    monkeypatch.setattr(outbox, "_GRACE_S", 0.0)
+    call = outbox.call_with_timeout
+    is_over = threading.Event()
+
+    def hangs(name: str, _: object, timeout_s: float) -> object:
+        monkeypatch.setattr(outbox, "call_with_timeout", call)
+        return call(name, is_over.wait, timeout_s)
+
+    monkeypatch.setattr(outbox, "call_with_timeout", hangs)
+    committed(sink.build(), staged(sink.build(), origin(tmp_path), 1, ["a", "b"]))
+    is_over.set()
     assert kafka.values(topic) == ["a", "b"]
 
 
