@@ -181,6 +181,8 @@ class _StagingWriter(SinkWriter[T]):
 
 
 class _SinkCommitter(Committer):
+    committable = _Staged
+
     def __init__(self, sink: CommitSink[Any]) -> None:
         self._given = sink
         self._opened: CommitSink[Any] | None = None

@@ -143,6 +143,8 @@ def staging_folder(base_path: str, origin: SinkOrigin) -> str:
 class FileCommitter(Committer):
     """Moves staged files to their final names, on the driver."""
 
+    committable = StagedFile
+
     def __init__(
         self,
         base_path: str,

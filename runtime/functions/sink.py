@@ -105,7 +105,13 @@ class BatchSinkWriter(SinkWriter[T]):
 
 
 class Committer(ABC):
-    """Publishes written output. `commit` must be idempotent, because it may be called again."""
+    """Publishes written output. `commit` must be idempotent, because it may be called again.
+
+    Attributes:
+        committable: The class of its committables. A checkpoint of an earlier program may have those of another sink.
+    """
+
+    committable: type = object
 
     @abstractmethod
     def commit(self, committables: Sequence[Any]) -> None:

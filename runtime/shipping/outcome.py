@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import InternalError, add_note
+from opchain.runtime.errors import COMMIT_FIRST, InternalError, SinkError, add_note
 from opchain.runtime.measurements.job_metrics import (
     JobMetrics,
     merge_task_accumulators,
@@ -146,6 +146,7 @@ def _commit_one(program: OperatorProgram, committables: Sequence[Any]) -> None:
     if committer is None:
         raise InternalError(f"{sink!r} has committables but no committer")
     try:
+        _require_kind(committer.committable, program, committables)
         committer.commit(committables)
     except BaseException as failure:
         try:
@@ -154,6 +155,19 @@ def _commit_one(program: OperatorProgram, committables: Sequence[Any]) -> None:
             add_note(failure, f"and then closing failed: {type(error).__name__}: {error}")
         raise
     committer.close()
+
+
+def _require_kind(kind: type, program: OperatorProgram, committables: Sequence[Any]) -> None:
+    """Checks that committables are of the sink's kind. A previous program may have had another sink in its place.
+
+    Raises:
+        SinkError: They are of another kind.
+    """
+    if not all(isinstance(item, kind) for item in committables):
+        raise SinkError(
+            f"{program.label}: the checkpoint has output of another kind of sink with the same uid, which may wait for "
+            f"its commit: {COMMIT_FIRST}"
+        )
 
 
 def _read_acknowledgements(job: JobProgram, outcome: JobOutcome, buffers: list[Buffer]) -> None:

@@ -132,6 +132,8 @@ class StreamSinkWriter(BatchSinkWriter[Any]):
 class StreamCommitter(Committer):
     """Commits on the driver, with the writer that the tasks use."""
 
+    committable = StreamMessage
+
     def __init__(self, writer: Any) -> None:
         self._writer = writer
 

@@ -7,7 +7,7 @@ import pytest
 from epoch_runs import EpochRun, given
 from forms import ForgetfulCommitter, job_of, seen
 
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import InternalError, SinkError
 from opchain.runtime.local.job import run_tasks
 from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.elements import Buffer
@@ -122,6 +122,23 @@ def test_the_committer_gets_all_committables_once_and_is_closed() -> None:
     job.vertices[vertex].operators[index].spec.sink.create_committer = Committer
     commit(job, outcome)
     assert [len(call) for call in calls] == [2, len("closed")]
+
+
+def test_output_of_another_kind_of_sink_is_not_committed() -> None:
+    from forms import SeenSink  # noqa: PLC0415
+
+    class Committer(ForgetfulCommitter):
+        committable = str
+
+    def draw_sink(env: Any) -> None:
+        env.from_collection([1]).sink_to(SeenSink("s", reads_timestamps=False))
+
+    job = job_of(draw_sink, parallelism=1)
+    outcome = read_outcome(job, told(job))
+    (vertex, index) = next(iter(outcome.committables))
+    job.vertices[vertex].operators[index].spec.sink.create_committer = Committer
+    with pytest.raises(SinkError, match="output of another kind of sink with the same uid"):
+        commit(job, outcome)
 
 
 def test_the_time_between_two_epochs_counts_as_idle(tmp_path: Path) -> None:
