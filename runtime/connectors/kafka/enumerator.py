@@ -116,6 +116,21 @@ class KafkaEnumerator:
             for topic in topics
         }
 
+    def _require(self, partitions: Collection[KafkaTopicPartition]) -> None:
+        """Checks that partitions exist.
+
+        Raises:
+            KafkaConnectorError: One does not.
+        """
+        there = self._described(sorted({item.topic for item in partitions}))
+        for item in partitions:
+            if item.partition not in there[item.topic][1]:
+                raise KafkaConnectorError(
+                    f"{self._where}: topic {item.topic} has no partition {item.partition} any more, so it was deleted and "
+                    "created again; messages may be lost. Start the job with a new directory of checkpoints to continue "
+                    "with the messages that still exist"
+                )
+
     def begins(self, partitions: Collection[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
         """The first offsets of the partitions that still exist."""
         return self._listed(partitions, "earliest")
@@ -209,7 +224,7 @@ class KafkaEnumerator:
                 else level.READ_UNCOMMITTED,
                 request_timeout=self._brokers.request_s,
             ),
-            check=lambda: self._described(sorted({item.topic for item in partitions})),
+            check=lambda: self._require(partitions),
         )
         return {
             KafkaTopicPartition(item.topic, item.partition): answer.offset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import signal
+import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -448,6 +449,21 @@ def test_a_topic_that_was_deleted_or_recreated_fails_the_job(kafka: Kafka) -> No
         source.latest_position(position, 10_200)
     with pytest.raises(KafkaConnectorError, match=anew):
         source.latest_position(position, 20_000)
+
+
+def test_a_topic_that_was_recreated_with_fewer_partitions_fails_the_job_within_seconds(
+    kafka: Kafka,
+) -> None:
+    topic = kafka.topic(2)
+    source = builder(kafka, topic).build()
+    position = source.initial_position(0)
+    source.latest_position(position, 100)
+    kafka.delete_topic(topic)
+    kafka.topic(1, topic)
+    began_at = time.monotonic()
+    with pytest.raises(KafkaConnectorError, match=f"topic {topic} has no partition 1 any more"):
+        source.latest_position(position, 200)
+    assert time.monotonic() - began_at < 30  # the timeout of a request is 60 s
 
 
 def test_removing_a_topic_from_the_program_is_an_error(kafka: Kafka) -> None:
