@@ -48,6 +48,7 @@ def program_operators(plan: JobPlan) -> list[ProgramOperator]:
                     None if operator.user_id is None else operator.user_id.lower(),
                     source=operator.source,
                     key_types=operator.key_types,
+                    kind=operator.kind,
                 )
             )
     return found

@@ -2,7 +2,10 @@
 
 State is found by operator id: first by the id that `set_uid_hash` gave, then by the generated id, as in Flink
 (`StateAssignmentOperation`). An operator cannot be restored if its keyed state has another number of key groups or
-another type of key. It also cannot run in more tasks than there are key groups.
+another type of key, or was saved by another kind of operator, such as a window. It also cannot run in more tasks than
+there are key groups.
+
+As in Flink, a function need not request all of its states again: checkpoints keep the others.
 """
 
 from __future__ import annotations
@@ -90,7 +93,8 @@ class ProgramOperator:
     """An operator of the program that is to start.
 
     `max_parallelism` is None if the program does not set it; the checkpoint then decides. `states` are the states that
-    are known before the operator runs, usually none. `source` is None if the operator is not a source.
+    are known before the operator runs, usually none. `source` is None if the operator is not a source. `kind` is the
+    kind of its spec, empty if it is not known.
     """
 
     operator_id: str
@@ -103,6 +107,7 @@ class ProgramOperator:
     states: tuple[StateDescription, ...] = ()
     source: SourceKind | None = None
     key_types: tuple[str, ...] = ()
+    kind: str = ""
 
     @property
     def label(self) -> str:
@@ -229,6 +234,7 @@ def program_operator(
         operator.uid_hash,
         source=source_kind(operator.spec),
         key_types=operator.key_types,
+        kind=getattr(operator.spec, "guarded", operator.spec).kind,
     )
 
 
@@ -257,8 +263,40 @@ def _refusals(
             f"keyed state of {operator.label} was saved with keys of type {was}, and its keys now have type {now}: "
             "declare the old type as key_type of key_by(), or give the operator another uid to start with empty state"
         )
+    elif stored.is_keyed and stored.states and operator.kind not in ("", "guarded"):
+        saved_by, is_now = _owner_of(stored.states), _OWNER_OF_KIND.get(operator.kind, _FUNCTION)
+        if saved_by != is_now:
+            yield (
+                f"keyed state of {operator.label} was saved by {saved_by}, and the operator is now {is_now}, which can't "
+                "use it: give the operator another uid to start with empty state"
+            )
     for problem in changed_states(stored.states, operator.states):
         yield f"{operator.label}: {problem}"
+
+
+_FUNCTION, _REDUCE, _JOIN, _WINDOW = "a function", "a reduce", "an interval join", "a window"
+
+_OWNER_OF_STATE = {
+    "_op_state": _REDUCE,
+    "LEFT_BUFFER": _JOIN,
+    "RIGHT_BUFFER": _JOIN,
+    "window-contents": _WINDOW,
+    "window-timers": _WINDOW,
+}
+"""The operators that have states of their own, by the name of the state. Functions have all other states."""
+
+_OWNER_OF_KIND = {
+    "reduce": _REDUCE,
+    "interval_join": _JOIN,
+    "window": _WINDOW,
+    "full_window": _WINDOW,
+}
+
+
+def _owner_of(states: Iterable[StateDescription]) -> str:
+    """The kind of operator that saved keyed states."""
+    found = (_OWNER_OF_STATE[state.name] for state in states if state.name in _OWNER_OF_STATE)
+    return next(found, _FUNCTION)
 
 
 def _has_keyed_state(stored: OperatorMetadata, metadata: CheckpointMetadata) -> bool:

@@ -147,7 +147,7 @@ class EpochTask(StreamTask):
             described: The descriptions of states in the checkpoint, by operator id.
 
         Raises:
-            StateError: The kind or type of a state has changed.
+            StateError: The kind or type of a state has changed, or the operator has no timers now.
         """
         self.state = state
         try:
@@ -163,6 +163,8 @@ class EpochTask(StreamTask):
                 before = (described or {}).get(program.operator_id, ())
                 where = program.label
                 require_same_states(before, describe_states(operator.context), where)
+                if operator.context.keyed is not None:
+                    operator.context.keyed.timers.require_services()
             restore_event_time(self.chain, self._read_valves, event_time, self.info.subtask)
             self._has_run = self._is_restored = bool(event_time)
         except BaseException as error:

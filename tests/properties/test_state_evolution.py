@@ -13,7 +13,12 @@ from forms import seen
 from state_backends import BACKENDS
 
 from opchain.common import Time, Types, WatermarkStrategy
-from opchain.datastream.functions import KeyedProcessFunction, ProcessWindowFunction
+from opchain.datastream.functions import (
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessJoinFunction,
+    ProcessWindowFunction,
+)
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import (
     CountEvictor,
@@ -21,11 +26,13 @@ from opchain.datastream.window import (
     EventTimeSessionWindows,
     GlobalWindows,
     ProcessingTimeSessionWindows,
+    PurgingTrigger,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.errors import StateError
+from opchain.runtime.checkpoint.restore_plan import match_state
+from opchain.runtime.errors import CheckpointError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -193,3 +200,103 @@ def test_windows_of_another_kind_are_refused(tmp_path: Path, before: str, now: s
             return
         with pytest.raises(StateError, match=f"was saved with type {old} and has {new}; "):
             changed.run(times=[2])
+
+
+def test_a_window_that_was_purged_continues_with_the_default_trigger(tmp_path: Path) -> None:
+    purges = True
+
+    def draw(env: Any) -> None:
+        keyed = given(env, "records", PAIRS).key_by(lambda value: value[0])
+        windows = keyed.window(TumblingEventTimeWindows.of(TEN))
+        if purges:
+            windows = windows.trigger(PurgingTrigger.of(CountTrigger.of(2)))
+        seen(windows.process(All()).uid("all"), "all")
+
+    with closing(EpochRun(draw, tmp_path)) as run:
+        ran = run.run(records=[("a", 1), ("a", 2), ("b", 3)])
+        assert ran.records("all") == [[("a", 1), ("a", 2)]]
+    purges = False
+    with closing(run.restarted()) as changed:
+        ran = changed.run(records=[("a", 4), ("a", 40)])
+        assert sorted(ran.records("all")) == [[("a", 4)], [("b", 3)]]
+
+
+class Waiting(KeyedProcessFunction[Any, Any, Any]):
+    """Sets a timer for each record."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        ctx.timer_service().register_event_time_timer(value[1] + 100)
+        yield value
+
+
+class Doubled(MapFunction[Any, Any]):
+    """Has keyed state, and no timers."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.state = runtime_context.get_state(ValueStateDescriptor("doubled"))
+
+    def map(self, value: Any) -> Any:
+        self.state.update(2 * value[1])
+        return value
+
+
+class Both(ProcessJoinFunction[Any, Any, Any]):
+    """Emits both records."""
+
+    def process_element(self, left: Any, right: Any, ctx: Any) -> Iterator[Any]:
+        yield left, right
+
+
+PAIRS: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda value, _: value[1]
+)
+KEYED: dict[str, tuple[str, Any]] = {
+    "map": ("a function", lambda keyed: keyed.map(Doubled())),
+    "process": ("a function", lambda keyed: keyed.process(Waiting())),
+    "reduce": ("a reduce", lambda keyed: keyed.reduce(lambda _, right: right)),
+    "sum": ("a reduce", lambda keyed: keyed.sum(1)),
+    "window": (
+        "a window",
+        lambda keyed: keyed.window(TumblingEventTimeWindows.of(TEN)).process(All()),
+    ),
+    "count window": ("a window", lambda keyed: keyed.count_window(3).process(All())),
+    "join": (
+        "an interval join",
+        lambda keyed: keyed.interval_join(keyed).between(TEN, TEN).process(Both()),
+    ),
+}
+
+
+@pytest.mark.parametrize("now", KEYED)
+@pytest.mark.parametrize("before", KEYED)
+def test_state_of_another_kind_of_operator_is_refused(
+    tmp_path: Path, before: str, now: str
+) -> None:
+    name = before
+
+    def draw(env: Any) -> None:
+        keyed = given(env, "records", PAIRS).key_by(lambda value: value[0])
+        seen(KEYED[name][1](keyed).uid("same"), "all")
+
+    with closing(EpochRun(draw, tmp_path)) as run:
+        run.run(records=[("a", 1)])
+    name = now
+    old, new = KEYED[before][0], KEYED[now][0]
+    with closing(run.restarted()) as changed:
+        assert changed.latest is not None
+        if old != new:
+            with pytest.raises(
+                CheckpointError,
+                match=rf"was saved by {old}, and the operator is now {new}, which can't use it: give",
+            ):
+                match_state(changed.latest, changed.job)
+            return
+        match_state(changed.latest, changed.job)
+        if (before, now) == ("process", "map"):
+            with pytest.raises(StateError, match=r"1 of the saved timers .* would never fire"):
+                changed.run(records=[("a", 2)])
+        elif old == "a window" and before != now:
+            with pytest.raises(StateError, match="was saved with type"):
+                changed.run(records=[("a", 2)])
+        else:
+            changed.run(records=[("a", 2)])

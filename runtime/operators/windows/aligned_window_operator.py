@@ -373,7 +373,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 pending.setdefault(window, {})[key] = None
         for window in filter(self._is_own, self.backend.namespaces(CONTENTS)):
             pane = self.backend.table(CONTENTS, window)
-            waiting = pending.get(window, {})
+            # A trigger that purges leaves timers of keys without contents.
+            waiting = [key for key in pending.get(window, ()) if key in pane]
             if len(waiting) == len(pane):
                 self._open(window.start, pane)
                 continue

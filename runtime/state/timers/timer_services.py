@@ -118,6 +118,21 @@ class TimerServices:
         """The names and types of all services. The type of a restored one that was not requested yet is empty."""
         return [(name, self._types.get(name, "")) for name in self._queues]
 
+    def require_services(self) -> None:
+        """Checks that each restored timer belongs to a service that the operator has requested. Call it after `open`.
+
+        Raises:
+            StateError: It does not, so it would never fire.
+        """
+        for name, queues in self._queues.items():
+            count = sum(map(len, queues))
+            if count and name not in self._services:
+                raise StateError(
+                    f"{self._where}: {count} of the saved timers ('{name}') would never fire, because the operator has no "
+                    "timers now: keep a function with timers, such as a KeyedProcessFunction, or give the operator "
+                    "another uid to start with empty state"
+                )
+
     def snapshot(self) -> dict[int, bytes]:
         """All timers by key group. Key groups without timers are left out.
 

@@ -106,6 +106,29 @@ def test_a_state_of_a_changed_type_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("state", "kind", "problem"),
+    [
+        ("window-timers", "keyed_process", "by a window, and the operator is now a function"),
+        ("window-contents", "reduce", "by a window, and the operator is now a reduce"),
+        ("_op_state", "window", "by a reduce, and the operator is now a window"),
+        ("LEFT_BUFFER", "keyed_co_process", "by an interval join, and the operator is now a func"),
+        ("count", "interval_join", "by a function, and the operator is now an interval join"),
+        ("count", "map", None),
+        ("_op_state", "reduce", None),
+        ("window-contents", "window", None),
+        ("window-contents", "guarded", None),
+    ],
+)
+def test_keyed_state_of_another_kind_of_operator_is_refused(
+    state: str, kind: str, problem: str | None
+) -> None:
+    before = replace(COUNT, states=(StateDescription(state, "table"),))
+    plan = plan_restore(replace(METADATA, operators=(before,)), [replace(NEW_COUNT, kind=kind)])
+    assert len(plan.refused) == (problem is not None)
+    assert (problem or "") in "".join(plan.refused)
+
+
 def job() -> JobProgram:
     operator = OperatorProgram(
         0, "count", A, "new.py:3", MapSpec(abs), -1, uid="counts", uid_hash=C
@@ -116,7 +139,7 @@ def job() -> JobProgram:
 
 def test_a_compiled_job_is_matched_with_its_checkpoint() -> None:
     (found,) = operators_of(job())
-    assert found == replace(NEW_COUNT, uid_hash=C)
+    assert found == replace(NEW_COUNT, uid_hash=C, kind="map")
     with pytest.raises(CheckpointError, match="no operator claims the state of 'numbers'"):
         match_state(METADATA, job())
     plan = match_state(METADATA, job(), allow_non_restored_state=True)
