@@ -304,6 +304,11 @@ class _SessionWindows(_TimeWindows[T_contra], MergingWindowAssigner[T_contra, Ti
         """The session gap of a record in milliseconds."""
 
 
+def merges_neighbors(assigner: Any) -> bool:
+    """Whether an assigner merges exactly the windows that overlap or touch, as session windows do."""
+    return type(assigner).merge_windows is _SessionWindows.merge_windows
+
+
 class _FixedGap(_SessionWindows[Any]):
     def __init__(self, session_gap: int) -> None:
         if session_gap <= 0:

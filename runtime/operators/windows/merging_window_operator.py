@@ -11,6 +11,8 @@ Flink: `WindowOperator` with a `MergingWindowAssigner`, and `MergingWindowSet`.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from opchain.runtime.errors import StreamError
@@ -18,6 +20,7 @@ from opchain.runtime.functions.type_variables import W
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner
+from opchain.runtime.windows.time_windows import merges_neighbors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, MutableMapping
@@ -36,10 +39,19 @@ class MergingWindowSet(Generic[W]):
     """The active windows of one key.
 
     `mapping` has the state window of each. It is changed in place, and the caller stores it in keyed state.
+
+    Session windows never overlap or touch each other. If `in_order` has them sorted, only those that a new window touches
+    are passed to the assigner: a key may have thousands of windows.
     """
 
-    def __init__(self, assigner: MergingWindowAssigner[Any, W], mapping: dict[W, W]) -> None:
+    def __init__(
+        self,
+        assigner: MergingWindowAssigner[Any, W],
+        mapping: dict[W, W],
+        in_order: list[Any] | None = None,
+    ) -> None:
         self._assigner = assigner
+        self._in_order = in_order
         self.mapping = mapping
 
     def state_window(self, window: W) -> W | None:
@@ -48,7 +60,7 @@ class MergingWindowSet(Generic[W]):
 
     def remove(self, window: W) -> None:
         """Removes an active window."""
-        del self.mapping[window]
+        self._take(window)
 
     def add(self, window: W, on_merge: OnMerge[W]) -> W:
         """Adds a window, and returns the window that it was merged into; the window itself if none.
@@ -65,7 +77,7 @@ class MergingWindowSet(Generic[W]):
         if window in self.mapping:
             return window
         merges = _Merges[W]()
-        self._assigner.merge_windows([*self.mapping, window], merges)
+        self._assigner.merge_windows([*self._candidates(window), window], merges)
         result = window
         is_merged = False
         for merged, group in merges.groups.items():
@@ -74,7 +86,7 @@ class MergingWindowSet(Generic[W]):
                 result = merged
             self._merge(merged, [item for item in group if item != window], on_merge)
         if not is_merged:
-            self.mapping[window] = window
+            self._put(window, window)
         return result
 
     def _merge(self, merged: W, group: list[W], on_merge: OnMerge[W]) -> None:
@@ -83,11 +95,33 @@ class MergingWindowSet(Generic[W]):
                 f"{self._assigner} merges {group} into {merged}; merge_windows must call merge only with "
                 f"windows from its argument, and with at least one besides the new window"
             )
-        state_windows = [self.mapping.pop(item) for item in group]
-        self.mapping[merged] = state_windows[0]
+        state_windows = [self._take(item) for item in group]
+        self._put(merged, state_windows[0])
         # A window that contains the new one has not changed.
         if group != [merged]:
             on_merge(merged, group, state_windows[0], state_windows[1:])
+
+    def _candidates(self, window: Any) -> Iterable[W]:
+        """The windows that may merge with a new one."""
+        if self._in_order is None:
+            return self.mapping
+        last = first = bisect_right(self._in_order, window.end, key=_START)
+        while first and self._in_order[first - 1].end >= window.start:
+            first -= 1
+        return self._in_order[first:last]
+
+    def _put(self, window: W, state_window: W) -> None:
+        self.mapping[window] = state_window
+        if self._in_order is not None:
+            insort(self._in_order, window, key=_START)
+
+    def _take(self, window: W) -> W:
+        if self._in_order is not None:
+            del self._in_order[bisect_left(self._in_order, window)]
+        return self.mapping.pop(window)
+
+
+_START = attrgetter("start")
 
 
 class _Merges(MergingWindowAssigner.MergeCallback[W]):
@@ -103,6 +137,12 @@ class _Merges(MergingWindowAssigner.MergeCallback[W]):
 WINDOWS = "merging-window-set"
 """The name of the state with the active windows of a key, as in Flink."""
 
+_MANY = 16
+"""The number of windows of a key from which they are also kept sorted."""
+
+_MOST_SORTED = 4096
+"""The number of keys whose sorted windows are kept, because with a backend on disk their dictionaries stay in memory too."""
+
 
 class MergingWindowOperator(WindowOperator):
     """Merges the windows of a record with the active windows of its key, and then adds the record."""
@@ -111,6 +151,9 @@ class MergingWindowOperator(WindowOperator):
         super().__init__(program, context, output)
         self.merging_assigner: MergingWindowAssigner[Any, Any] = self.spec.assigner  # type: ignore[assignment]
         self.mappings: MutableMapping[Any, dict[Any, Any]]
+        # The sorted windows of keys with many windows, each beside the dictionary that it was made for.
+        self._sorted: dict[Any, tuple[dict[Any, Any], list[Any]]] = {}
+        self._sorts = merges_neighbors(self.merging_assigner)
 
     def open(self) -> None:
         """Opens the functions; restored windows and timers are in keyed state."""
@@ -160,9 +203,18 @@ class MergingWindowOperator(WindowOperator):
         self._store(active)
 
     def _active_windows(self) -> MergingWindowSet[Any]:
-        return MergingWindowSet(
-            self.merging_assigner, self.mappings.setdefault(self.backend.state_key, {})
-        )
+        key = self.backend.state_key
+        mapping, in_order = self.mappings.setdefault(key, {}), None
+        if self._sorts and len(mapping) >= _MANY:
+            known, in_order = self._sorted.get(key, (None, []))
+            if known is not mapping:
+                if len(self._sorted) >= _MOST_SORTED:
+                    self._sorted.clear()
+                in_order = sorted(mapping)
+                self._sorted[key] = mapping, in_order
+        elif self._sorted:
+            self._sorted.pop(key, None)
+        return MergingWindowSet(self.merging_assigner, mapping, in_order)
 
     def _store(self, active: MergingWindowSet[Any]) -> None:
         if not active.mapping:

@@ -15,6 +15,7 @@ this operator uses the code of MergingWindowOperator.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from operator import attrgetter
@@ -29,7 +30,7 @@ from opchain.runtime.operators.windows.merging_window_operator import (
 )
 from opchain.runtime.operators.windows.window_state import CONTENTS, united
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.time import MAX_LONG_VALUE
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
@@ -95,7 +96,8 @@ _START, _IN_ORDER = attrgetter("start"), attrgetter("end", "start", "change")
 class SessionWindowOperator(MergingWindowOperator):
     """Keeps the sessions of each key as objects.
 
-    `latest_session` has the latest session of a key if it has not fired, `_others` the rest of the key's sessions.
+    `latest_session` has the latest session of a key if it has not fired, `_others` the rest of the key's sessions,
+    sorted by start. Sessions of a key never overlap or touch each other.
     `changed` has the keys whose sessions have changed since the last snapshot; None if changes are not tracked.
     """
 
@@ -136,17 +138,13 @@ class SessionWindowOperator(MergingWindowOperator):
     def session_for(self, key: Any, value: Any, timestamp: int, end: int) -> _Session | None:
         """The session for a record that the latest session of its key does not contain: a new, extended or merged one.
 
-        Records after the latest session need no look at the others: a key may have thousands of sessions.
         None if the record is already handled: it was late, or was added to a session that fired again.
         """
         if not self._is_in_memory:
             self.backend.set_current_state_key(key)
             self.put_into((TimeWindow(timestamp, end),), value, timestamp)
             return None
-        latest = self.latest_session.get(key)
-        before = latest if latest is not None and latest.end < timestamp else None
-        others = self._sessions_of(key) if before is None else ()
-        touched = [item for item in others if timestamp <= item.end and item.start <= end]
+        touched = self._touched(key, timestamp, end)
         window = new = TimeWindow(timestamp, end)
         if touched:
             window = TimeWindow(
@@ -164,7 +162,7 @@ class SessionWindowOperator(MergingWindowOperator):
                 session.change = self.next_change()
             return session
         session = self._merged(key, touched, window, new)
-        self._add(session, before)
+        self._add(session)
         if not session.has_fired:
             if self._is_batch and not self._queue:
                 self.timers.register_event_time_timer(window, window.end - 1)
@@ -202,47 +200,59 @@ class SessionWindowOperator(MergingWindowOperator):
         others = self._others.get(key, ())
         return [*others] if latest is None else [*others, latest]
 
-    def _add(self, session: _Session, before: _Session | None) -> None:
-        """Adds a session of a key. `before` is the latest session of the key if it ends before this one."""
-        key = session.key
-        if before is not None and not session.has_fired:
-            self._others.setdefault(key, []).append(before)
-            self.latest_session[key] = session
-        else:
-            kept = [item for item in self._sessions_of(key) if not item.was_merged]
-            self._set_sessions(key, [*kept, session])
+    def _touched(self, key: Any, start: int, end: int) -> list[_Session]:
+        """The sessions of a key that overlap or touch a window."""
+        latest = self.latest_session.get(key)
+        if latest is not None and latest.end < start:
+            return []
+        others = self._others.get(key, [])
+        last = first = bisect_right(others, end, key=_START)
+        while first and others[first - 1].end >= start:
+            first -= 1
+        touched = others[first:last]
+        if latest is not None and latest.start <= end:
+            touched.append(latest)
+        return touched
 
-    def _remove(self, session: _Session, *, is_kept: bool) -> None:
-        """Drops a session, or keeps it for late records."""
+    def _add(self, session: _Session) -> None:
+        """Adds a session that touches no other session of its key."""
         key = session.key
-        is_latest = self.latest_session.get(key) is session
-        if is_latest:
+        latest, others = self.latest_session.get(key), self._others.get(key)
+        if session.has_fired or session.start < self._last_start(latest, others):
+            insort(self._others.setdefault(key, []), session, key=_START)
+            return
+        self.latest_session[key] = session
+        if latest is not None:
+            self._others.setdefault(key, []).append(latest)
+
+    def _drop(self, session: _Session) -> None:
+        """Drops a session."""
+        key = session.key
+        if self.latest_session.get(key) is session:
             del self.latest_session[key]
-        if is_kept and is_latest:
-            self._others.setdefault(key, []).append(session)
-        elif not (is_kept or is_latest):
-            others = self._others[key]
-            others.remove(session)  # the first one, as a rule
-            if not others:
-                del self._others[key]
+            return
+        others = self._others[key]
+        del others[bisect_left(others, session.start, key=_START)]  # the first one, as a rule
+        if not others:
+            del self._others[key]
 
-    def _set_sessions(self, key: Any, sessions: list[_Session]) -> None:
-        """Replaces the sessions of a key."""
-        latest = sessions[0] if len(sessions) == 1 else max(sessions, key=_START, default=None)
-        if latest is None or latest.has_fired:
-            self.latest_session.pop(key, None)
-        else:
-            self.latest_session[key] = latest
-            sessions = [item for item in sessions if item is not latest]
-        if sessions:
-            self._others[key] = sessions
-        else:
-            self._others.pop(key, None)
+    def _keep(self, session: _Session) -> None:
+        """Keeps a session that has fired for late records."""
+        key = session.key
+        if self.latest_session.get(key) is session:
+            del self.latest_session[key]
+            self._others.setdefault(key, []).append(session)
+
+    @staticmethod
+    def _last_start(latest: _Session | None, others: list[_Session] | None) -> int:
+        if latest is not None:
+            return latest.start
+        return others[-1].start if others else MIN_LONG_VALUE
 
     def _merged(
         self, key: Any, touched: list[_Session], window: TimeWindow, new: TimeWindow
     ) -> _Session:
-        """The session that replaces the touched ones, without the new record."""
+        """The session that replaces the touched ones, which are dropped. It does not have the new record yet."""
         session = _Session(key, window.start, window.end, self.next_change())
         session.has_fired = window.end - 1 <= self.timers.current_watermark
         if not touched:
@@ -257,6 +267,7 @@ class SessionWindowOperator(MergingWindowOperator):
         session.held = united(self.contents.kind, parts[0].held, others)
         for item in parts:
             item.was_merged, item.held = True, None
+            self._drop(item)
         return session
 
     # Firing
@@ -294,7 +305,9 @@ class SessionWindowOperator(MergingWindowOperator):
             cleanup_time = self.lateness.cleanup_time(window)
             if cleanup_time > watermark:
                 self._enqueue(session, cleanup_time)
-            self._remove(session, is_kept=cleanup_time > watermark)
+                self._keep(session)
+            else:
+                self._drop(session)
             if self.evaluation.clears:
                 self.evaluation.clear(window)
 
@@ -331,7 +344,7 @@ class SessionWindowOperator(MergingWindowOperator):
             session.held = self.backend.table(CONTENTS, state_window).get(key)
             time = window.end - 1 if place >= 0 else self.lateness.cleanup_time(window)
             self._enqueue(session, time)
-            self._set_sessions(key, [*self._sessions_of(key), session])
+            self._add(session)
         self._begin_changes()
 
     def write_state(self, checkpoint_id: int, timestamp_ms: int) -> None:

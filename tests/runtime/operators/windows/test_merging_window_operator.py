@@ -8,8 +8,8 @@ from opchain.runtime.errors import StateError, StreamError
 from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
 from opchain.runtime.functions.window import ProcessWindowFunction, TimeWindow
+from opchain.runtime.operators.windows import session_window_operator
 from opchain.runtime.operators.windows.merging_window_operator import WINDOWS, MergingWindowOperator
-from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
@@ -60,24 +60,42 @@ def test_sessions_grow_until_the_gap_is_over(windows: Windows) -> None:
         assert active_windows(harness) == {}
 
 
-@pytest.mark.parametrize("lateness", [0, 5000])
-def test_a_record_after_the_latest_session_looks_at_no_other_session(
-    windows: Windows, lateness: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lateness", [0, 50_000])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_new_session_is_compared_with_few_others(
+    windows: Windows, order: int, lateness: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[Any] = []
-    sessions_of = SessionWindowOperator._sessions_of
+    compared: list[Any] = []
 
-    def counted(operator: Any, key: Any) -> Any:
-        found = sessions_of(operator, key)
-        looked.extend(found)
-        return found
+    def counted(session: Any) -> Any:
+        compared.append(session)
+        return session.start
 
-    monkeypatch.setattr(SessionWindowOperator, "_sessions_of", counted)
+    monkeypatch.setattr(session_window_operator, "_START", counted)
+    times = range(0, 10_000, 20)
     with windows(SESSIONS, allowed_lateness_ms=lateness) as harness:
-        harness.process_elements(records(*range(0, 2000, 20)))
+        harness.process_elements(records(*times[::order]))
+        harness.process_watermark(20_000)
+        assert fired(harness) == [("a", at, at + 10, [at]) for at in times]
+    assert len(compared) <= 40 * len(times)
+
+
+def test_a_record_is_only_compared_with_the_sessions_that_it_touches(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+    merge = TimeWindow.merge_windows
+
+    def counted(windows: Any, callback: Any) -> None:
+        compared.append(len(windows))
+        merge(windows, callback)
+
+    monkeypatch.setattr(TimeWindow, "merge_windows", staticmethod(counted))
+    with windows(SESSIONS, SameTrigger()) as harness:
+        harness.process_elements(records(*range(2000, 0, -20), *range(0, 2000, 20)))
         harness.process_watermark(3000)
-        assert fired(harness) == [("a", at, at + 10, [at]) for at in range(0, 2000, 20)]
-    assert looked == []
+        assert len(fired(harness)) == 101
+    assert max(compared[20:]) <= 3
 
 
 def test_a_session_has_one_timer_even_if_it_grows(windows: Windows) -> None:

@@ -23,8 +23,12 @@ SESSIONS = EventTimeSessionWindows.with_gap(3)
 class Sessions:
     """A set with its mapping, and the merges that it reported."""
 
-    def __init__(self, assigner: MergingWindowAssigner[Any, Any] = SESSIONS) -> None:
-        self.set: MergingWindowSet[TimeWindow] = MergingWindowSet(assigner, {})
+    def __init__(
+        self,
+        assigner: MergingWindowAssigner[Any, Any] = SESSIONS,
+        in_order: list[TimeWindow] | None = None,
+    ) -> None:
+        self.set: MergingWindowSet[TimeWindow] = MergingWindowSet(assigner, {}, in_order)
         self.merges: list[tuple[Any, ...]] = []
 
     def add(self, start: int, end: int) -> TimeWindow:
@@ -166,3 +170,21 @@ def _sessions_by_definition(
     return {
         (session[0][0], max(time + gap for time, gap in session)): session for session in sessions
     }
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 60), st.integers(1, 9)), max_size=40),
+)
+def test_a_sorted_set_merges_the_same_windows(steps: list[tuple[bool, int, int]]) -> None:
+    in_order: list[TimeWindow] = []
+    plain, sorts = Sessions(), Sessions(in_order=in_order)
+    for removes, start, size in steps:
+        if removes and plain.set.mapping:
+            gone = sorted(plain.set.mapping)[start % len(plain.set.mapping)]
+            plain.set.remove(gone)
+            sorts.set.remove(gone)
+        else:
+            assert plain.add(start, start + size) == sorts.add(start, start + size)
+        assert sorts.active() == plain.active()
+        assert sorts.merges == plain.merges
+        assert in_order == sorted(plain.set.mapping)
