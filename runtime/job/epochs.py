@@ -522,22 +522,23 @@ class Epochs:
             for number, vertex in enumerate(job.vertices)
             for operator in vertex.operators
         }
+        sinks = dict.fromkeys(item.operator_id for item in metadata.committables)
+        for operator_id in (each for each in sinks if each not in places):
+            what = (
+                f"{self.storage.url}: checkpoint {metadata.checkpoint_id} has output of the sink "
+                f"{operator_id} that may not be committed, and the program has no such sink"
+            )
+            if not self._settings.allow_non_restored_state:
+                raise CheckpointError(
+                    f"{what}: run the previous program, give the sink its old uid, or "
+                    f"{ALLOW_NON_RESTORED_STATE} to ignore this"
+                )
+            _LOG.warning("%s: ignored", what)
         found: dict[tuple[int, int], list[Any]] = {}
         for committable in metadata.committables:
             place = places.get(committable.operator_id)
-            if place is None:
-                what = (
-                    f"{self.storage.url}: checkpoint {metadata.checkpoint_id} has output of the sink "
-                    f"{committable.operator_id} that may not be committed, and the program has no such sink"
-                )
-                if not self._settings.allow_non_restored_state:
-                    raise CheckpointError(
-                        f"{what}: run the previous program, give the sink its old uid, or "
-                        f"{ALLOW_NON_RESTORED_STATE} to ignore this"
-                    )
-                _LOG.warning("%s: ignored", what)
-                continue
-            found.setdefault(place, []).append(pickle.loads(committable.handle))
+            if place is not None:
+                found.setdefault(place, []).append(pickle.loads(committable.handle))
         return found
 
 
