@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     Span: TypeAlias = Time | Duration | timedelta | int
 
 
-class _TimeWindows(WindowAssigner[T_contra, TimeWindow]):
+class TimeWindows(WindowAssigner[T_contra, TimeWindow]):
+    """Windows with a start and an end."""
+
     @abstractmethod
     def _windows_at(
         self, element: T_contra, time: int, context: WindowAssigner.WindowAssignerContext
@@ -38,7 +40,9 @@ class _TimeWindows(WindowAssigner[T_contra, TimeWindow]):
         return TimeWindowSerializer()
 
 
-class _ByEventTime(_TimeWindows[T_contra]):
+class EventTimeWindows(TimeWindows[T_contra]):
+    """Time windows that contain the timestamp of a record, and fire at their end."""
+
     def assign_windows(
         self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
@@ -61,7 +65,9 @@ class _ByEventTime(_TimeWindows[T_contra]):
         return True
 
 
-class _ByProcessingTime(_TimeWindows[T_contra]):
+class ProcessingTimeWindows(TimeWindows[T_contra]):
+    """Time windows that contain the current time, and fire at their end."""
+
     def assign_windows(
         self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
@@ -98,7 +104,7 @@ class WindowStagger(Enum):
     """The windows of a subtask start relative to the processing time of its first record."""
 
 
-class _RegularWindows(_TimeWindows[Any]):
+class _RegularWindows(TimeWindows[Any]):
     """Windows that start at regular intervals.
 
     Consecutive records get the same objects. So most look-ups of a window need not compare it, nor compute its hash code.
@@ -195,11 +201,11 @@ class _TumblingWindows(_RegularWindows):
 _STAGGER = ListStateDescriptor("opchain-window-stagger", Types.LONG())
 
 
-class TumblingEventTimeWindows(_TumblingWindows, _ByEventTime[Any]):
+class TumblingEventTimeWindows(_TumblingWindows, EventTimeWindows[Any]):
     """Windows of a fixed size without gaps, in event time."""
 
 
-class TumblingProcessingTimeWindows(_TumblingWindows, _ByProcessingTime[Any]):
+class TumblingProcessingTimeWindows(_TumblingWindows, ProcessingTimeWindows[Any]):
     """Windows of a fixed size without gaps, in processing time."""
 
 
@@ -247,14 +253,14 @@ class _SlidingWindows(_RegularWindows):
         return f"{type(self).__name__}({self._size}, {self._slide})"
 
 
-class SlidingEventTimeWindows(_SlidingWindows, _ByEventTime[Any]):
+class SlidingEventTimeWindows(_SlidingWindows, EventTimeWindows[Any]):
     """Windows of a fixed size that start at regular intervals (the slide), in event time.
 
     They overlap if the slide is smaller than the size. If it is larger, records between two windows are in no window.
     """
 
 
-class SlidingProcessingTimeWindows(_SlidingWindows, _ByProcessingTime[Any]):
+class SlidingProcessingTimeWindows(_SlidingWindows, ProcessingTimeWindows[Any]):
     """Windows of a fixed size that start at regular intervals (the slide), in processing time."""
 
 
@@ -280,7 +286,7 @@ class SessionWindowTimeGapExtractor(ABC, Generic[T_contra]):
         """Returns the gap in milliseconds; more than 0."""
 
 
-class _SessionWindows(_TimeWindows[T_contra], MergingWindowAssigner[T_contra, TimeWindow]):
+class _SessionWindows(TimeWindows[T_contra], MergingWindowAssigner[T_contra, TimeWindow]):
     """Assigns each record its own window, from the record's time until the gap has passed.
 
     Windows that touch are merged.
@@ -379,7 +385,7 @@ class _DynamicGap(_SessionWindows[T]):
         return f"{type(self).__name__}()"
 
 
-class EventTimeSessionWindows(_FixedGap, _ByEventTime[Any]):
+class EventTimeSessionWindows(_FixedGap, EventTimeWindows[Any]):
     """Sessions in event time. A session ends a fixed gap after its last record."""
 
     @staticmethod
@@ -390,7 +396,7 @@ class EventTimeSessionWindows(_FixedGap, _ByEventTime[Any]):
         return DynamicEventTimeSessionWindows(extractor)
 
 
-class ProcessingTimeSessionWindows(_FixedGap, _ByProcessingTime[Any]):
+class ProcessingTimeSessionWindows(_FixedGap, ProcessingTimeWindows[Any]):
     """Sessions in processing time. A session ends a fixed gap after its last record has arrived."""
 
     @staticmethod
@@ -401,9 +407,9 @@ class ProcessingTimeSessionWindows(_FixedGap, _ByProcessingTime[Any]):
         return DynamicProcessingTimeSessionWindows(extractor)
 
 
-class DynamicEventTimeSessionWindows(_DynamicGap[T], _ByEventTime[T]):
+class DynamicEventTimeSessionWindows(_DynamicGap[T], EventTimeWindows[T]):
     """Sessions in event time, with a gap that depends on the record."""
 
 
-class DynamicProcessingTimeSessionWindows(_DynamicGap[T], _ByProcessingTime[T]):
+class DynamicProcessingTimeSessionWindows(_DynamicGap[T], ProcessingTimeWindows[T]):
     """Sessions in processing time, with a gap that depends on the record."""
