@@ -140,7 +140,7 @@ Every public name of PyFlink 2.3's DataStream API is there, with its parameters.
 `UnsupportedFeatureError` that names it. Bounded jobs run in BATCH and STREAMING mode, on Spark and in process. Unbounded jobs
 run on Structured Streaming and in process, with checkpoints.
 
-Not supported: the Table API beyond [tables as connectors, SQL, expressions, groups, joins, scalar and table functions](../how-to/tables.md); queryable state; `SourceFunction`s and sources
+Not supported: the Table API beyond [tables as connectors, SQL, expressions, windows, groups, joins, scalar and table functions](../how-to/tables.md); queryable state; `SourceFunction`s and sources
 inside multi-input operators in unbounded jobs on Spark.
 
 ## PyFlink's modules

@@ -18,6 +18,7 @@ from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.key_selectors import CarriedKey
 from opchain.runtime.functions.sql import RowExpression
+from opchain.runtime.functions.sql_windows import RowsWithWindow
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.operator_specs import ReduceSpec, TimestampsWatermarksSpec
 from opchain.runtime.program.vertex_program import (
@@ -300,7 +301,7 @@ class _Assembly:
         """
         if not node.key_bys or isinstance(node.spec, specs.MapBatchesSpec):
             return None
-        if isinstance(getattr(node.spec, "function", None), RowExpression):
+        if isinstance(getattr(node.spec, "function", None), (RowExpression, RowsWithWindow)):
             return None
         if coder_converter(node.output_type) is None:
             return None

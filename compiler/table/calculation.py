@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.connectors.row_types import row_type
-from opchain.compiler.table.expressions import Column, Typed
+from opchain.compiler.table.expressions import column_of
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.user_functions import UserCalls
 from opchain.runtime.functions.sql import RowPredicate
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.table.expressions import Compiler
+    from opchain.compiler.table.expressions import Column, Compiler, Typed
 
 
 def changes_rows(
@@ -75,7 +75,7 @@ class Calculation:
             compiler = compiler_of("SELECT", self._selected)
             values = [compiler.compile(tree) for _, tree in fields]
             self.columns = tuple(
-                Column(name, value.data_type)
+                column_of(name, value, given)
                 for (name, _), value in zip(fields, values, strict=True)
             )
             if changes_rows(given, self.columns, values):

@@ -351,6 +351,15 @@ class Expression:
     stddev_samp = _of_operand("STDDEV_SAMP(`0`)")
     var_pop = _of_operand("VAR_POP(`0`)")
     var_samp = _of_operand("VAR_SAMP(`0`)")
+    sum0 = _of_operand("COALESCE(SUM(`0`), 0)")
+    first_value = _of_operand("FIRST_VALUE(`0`)")
+    last_value = _of_operand("LAST_VALUE(`0`)")
+    array_agg = _of_operand("ARRAY_AGG(`0`)")
+    collect = _of_operand("COLLECT(`0`)")
+
+    def list_agg(self, separator: str | None = None) -> Expression:
+        """The texts as one, with a separator between them; by default a comma."""
+        return function_of("LISTAGG", self, separator)
 
     @property
     def distinct(self) -> Expression:
@@ -378,8 +387,10 @@ class Expression:
         """Descending order, for `Table.order_by`. NULL is first."""
         return Expression(sqlglot().exp.Ordered(this=self.tree, desc=True, nulls_first=True))
 
-    # Columns of from_data_stream
+    # Windows, and columns of from_data_stream
 
+    start = _of_operand("WINDOW_START(`0`)")
+    end = _of_operand("WINDOW_END(`0`)")
     rowtime = _of_operand("ROWTIME(`0`)")
     proctime = _of_operand("PROCTIME(`0`)")
 
@@ -597,8 +608,7 @@ def _unit(unit: TimeIntervalUnit, call: str) -> str:
 
 
 for _name in (
-    *("sum0", "first_value", "last_value", "list_agg", "collect", "array_agg"),
-    *("percentile", "as_argument", "start", "end", "over"),
+    *("percentile", "as_argument", "over"),
     *("cot", "sinh", "cosh", "tanh", "unhex", "translate", "overlay", "regexp_count", "elt"),
     *("regexp_extract_all", "regexp_instr", "regexp_substr", "decode", "encode", "url_decode"),
     *("url_encode", "inet_aton", "inet_ntoa", "parse_url", "printf", "str_to_map", "sha2"),

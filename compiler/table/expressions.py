@@ -18,6 +18,7 @@ from opchain.compiler.table.data_types import (
     RowType,
     data_type_of,
 )
+from opchain.compiler.table.window_syntax import PARSERS, WindowParser, text_of_table
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, imported
 from opchain.runtime.functions.date_patterns import date_pattern
 from opchain.runtime.functions.scalar_functions import PARTS, UNITS, steps_of
@@ -49,13 +50,11 @@ _UNIT_MS = {
 _UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _INT_LIMIT = 2**31
 _NOT_READ = {
-    "TUMBLE": "key_by(...).window(TumblingEventTimeWindows.of(...))",
-    "HOP": "key_by(...).window(SlidingEventTimeWindows.of(...))",
-    "CUMULATE": "key_by(...).window(...) with a ContinuousEventTimeTrigger",
-    "SESSION": "key_by(...).window(EventTimeSessionWindows.with_gap(...))",
     "MATCH_RECOGNIZE": "key_by(...).process(...) with state",
 }
 """Clauses of Flink's SQL that sqlglot cannot read, or reads as calls of unknown functions."""
+PROCTIME = "proctime()"
+"""The text of a processing time."""
 BOOLEAN, STRING, INT = DataTypes.BOOLEAN(), DataTypes.STRING(), DataTypes.INT()
 
 
@@ -64,6 +63,36 @@ class Column(NamedTuple):
 
     name: str
     data_type: DataType
+
+
+class EventTimeColumn(Column):
+    """The event time of the rows. Flink: a time attribute of the kind ROWTIME."""
+
+    __slots__ = ()
+
+
+class ProcessingTimeColumn(Column):
+    """The processing time. Flink: a time attribute of the kind PROCTIME."""
+
+    __slots__ = ()
+
+
+class WindowTimeColumn(EventTimeColumn):
+    """The last millisecond of the window of a row, which is its event time."""
+
+    __slots__ = ()
+
+
+class WindowStartColumn(Column):
+    """The start of the window of a row."""
+
+    __slots__ = ()
+
+
+class WindowEndColumn(Column):
+    """The end of the window of a row."""
+
+    __slots__ = ()
 
 
 class Typed(NamedTuple):
@@ -86,6 +115,14 @@ def by_position(columns: Sequence[Column]) -> dict[str, Typed]:
     }
 
 
+def column_of(name: str, value: Typed, given: Sequence[Column] = ()) -> Column:
+    """The column that has this value. It is of the same kind as the given column that the value is read from."""
+    if value.text == PROCTIME:
+        return ProcessingTimeColumn(name, value.data_type)
+    kinds = (type(each) for place, each in enumerate(given) if value.text == f"row[{place}]")
+    return next(kinds, Column)(name, value.data_type)
+
+
 @functools.cache
 def sqlglot() -> Any:
     """The library sqlglot, with a dialect that has the quotes of Flink's SQL.
@@ -100,6 +137,7 @@ def sqlglot() -> Any:
     marks["HEX_STRINGS"] = [("X'", "'"), ("x'", "'")]
     # sqlglot's name of the type ROW<a INT> is STRUCT.
     words = {**tokens.Tokenizer.KEYWORDS, "ROW": tokens.TokenType.STRUCT}
+    words.pop("SESSION")  # the window SESSION is a function
     tokenizer = type("Tokenizer", (tokens.Tokenizer,), {**marks, "KEYWORDS": words})
     parser: Any = imported("sqlglot.parser", "sql", "SQL").Parser
     # sqlglot would take the last argument of TIMESTAMPDIFF for a unit.
@@ -112,15 +150,20 @@ def sqlglot() -> Any:
         tokens.TokenType.LOCALTIME: library.exp.Localtime,
         tokens.TokenType.LOCALTIMESTAMP: library.exp.Localtimestamp,
     }
+    arguments = {"this": True, "partition": False}
+    table = type("TableArgument", (library.exp.Expression,), {"arg_types": arguments})
     parts = {
         "FUNCTIONS": functions,
+        "FUNCTION_PARSERS": {**parser.FUNCTION_PARSERS, **PARSERS},
+        "table_argument": table,
         "NO_PAREN_FUNCTIONS": without_parentheses,
         "TYPE_LITERAL_PARSERS": literals,
     }
-    parser = type("Parser", (parser,), parts)
+    parser = type("Parser", (WindowParser, parser), parts)
     generator = imported("sqlglot.generator", "sql", "SQL").Generator
     names = {**generator.TYPE_MAPPING, dtype.STRUCT: "ROW"}
-    generator = type("Generator", (generator,), {"TYPE_MAPPING": names})
+    texts = {**generator.TRANSFORMS, table: text_of_table}
+    generator = type("Generator", (generator,), {"TYPE_MAPPING": names, "TRANSFORMS": texts})
     classes = {"Tokenizer": tokenizer, "Parser": parser, "Generator": generator}
     type("Flink", (dialect,), classes)
     return library
@@ -938,7 +981,7 @@ _FUNCTIONS = {
     "JSON_VALUE": ("json_value", STRING),
     "JSON_QUERY": ("json_query", STRING),
     "JSON_EXISTS": ("json_exists", BOOLEAN),
-    "PROCTIME": ("now", DataTypes.TIMESTAMP_LTZ(3)),
+    "PROCTIME": ("proctime", DataTypes.TIMESTAMP_LTZ(3)),
     "NOW": ("now", DataTypes.TIMESTAMP_LTZ(3)),
     "BTRIM": ("trim", STRING),
 }

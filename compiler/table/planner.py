@@ -1,4 +1,4 @@
-"""How a query is computed: by streams if it has only columns, scalar expressions and WHERE, else by Spark SQL."""
+"""How a query is computed: by streams if it has only scalar expressions, WHERE and windows, else by Spark SQL."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
+from opchain.compiler.table.aggregates import Aggregates, is_aggregate
 from opchain.compiler.table.calculation import Calculation, projected
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import DataTypes, spark_schema, spark_types, type_of_spark
@@ -25,8 +26,10 @@ from opchain.compiler.table.expressions import (
     sqlglot,
 )
 from opchain.compiler.table.queries import (
+    is_grouped,
     is_scalar,
     lateral_call,
+    named_tables,
     names_of_columns,
     path_of,
     projection,
@@ -34,12 +37,20 @@ from opchain.compiler.table.queries import (
     selected,
     source_of,
     unbounded_part,
+    unqualified,
     values_of,
     without_ctes,
 )
 from opchain.compiler.table.spark_sql import for_spark
 from opchain.compiler.table.table import Table
 from opchain.compiler.table.user_functions import function_of, with_functions
+from opchain.compiler.table.window_grouping import (
+    WindowGrouping,
+    arguments_of,
+    is_window,
+    window_call,
+)
+from opchain.compiler.table.windows import WindowedRows, windows_of
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -79,6 +90,8 @@ class Planner:
         joins, scalar = tree.args.get("joins") or [], tree.copy()
         if all(lateral_call(each, self._tables.functions) for each in joins):
             scalar.set("joins", None)
+        if is_grouped(scalar) and source_of(scalar) is not None:
+            return self._grouped(scalar, joins)
         return self._select(scalar, joins) if is_scalar(scalar) else None
 
     def _select(self, tree: Any, joins: Sequence[Any]) -> Table | None:
@@ -93,24 +106,92 @@ class Planner:
             compiler = Compiler({}, (), "SELECT")
             row = [(name, compiler.compile(each)) for name, each in selected(tree, ())]
             return self._constant([row])
-        is_table = type(source).__name__ == "Table"
-        below = self._tables.from_path(path_of(source)) if is_table else self._by_streams(source)
+        found = self._from(source, joins)
+        if found is None:
+            return None
+        below, columns, names = found
+        where = tree.args.get("where")
+        fields = selected(tree, [each.name for each in columns])
+        condition = None if where is None else where.this
+        return self._computed(below, columns, fields, condition, names)
+
+    def _from(
+        self, source: Any, joins: Sequence[Any]
+    ) -> tuple[Table, tuple[Column, ...], list[str]] | None:
+        """The table of FROM with its joins, its columns as the query names them, and the names of its sources."""
+        below = self._source(source)
         if below is None:
             return None
         columns = renamed(source, below.columns)
-        names = [source.alias_or_name, *(each.this.alias_or_name for each in joins)]
         for join in joins:
             if columns != below.columns:
                 below = below.alias(*(each.name for each in columns))
             below = self._lateral(below, join)
             columns = below.columns
+        return below, columns, [each.alias_or_name for each in (source, *(j.this for j in joins))]
+
+    def _source(self, source: Any) -> Table | None:
+        """The table or query in FROM; None if it needs Spark SQL."""
+        call = window_call(source)
+        if call is not None:
+            return self._windowed(call)
+        if isinstance(source, sqlglot().exp.Table):
+            return self._tables.from_path(path_of(source))
+        return self._by_streams(source)
+
+    def _windowed(self, call: Any) -> Table | None:
+        """The rows of `TUMBLE(TABLE t, DESCRIPTOR(at), ...)` with their windows."""
+        exp, spans = sqlglot().exp, arguments_of(call, ["DATA", "TIMECOL"])
+        data, time, where = spans.pop("DATA"), spans.pop("TIMECOL"), _the_query()
+        is_table = type(data).__name__ == "TableArgument"
+        below = self._source(data.this if is_table else data)
+        if below is None:
+            return None
+        keys = data.args.get("partition") or [] if is_table else []
+        time = time.expressions[0] if isinstance(time, exp.Anonymous) and time.expressions else time
+        windows = windows_of(call.name.upper(), spans, time, below, where, keys)
+        return WindowedRows(windows.timed(below), windows).table()
+
+    def _grouped(self, tree: Any, joins: Sequence[Any]) -> Table | None:
+        """The result of a SELECT with GROUP BY over windows; None if it groups by no window."""
+        found = self._from(source_of(tree), joins)
+        if found is None:
+            return None
+        below, columns, aliases = found
+        keys = [unqualified(each, aliases) for each in tree.args["group"].expressions]
+        fields = [(name, unqualified(each, aliases)) for name, each in selected(tree, ())]
+        clauses = [tree.args.get(each) for each in ("where", "having")]
+        where, having = (each and unqualified(each.this, aliases) for each in clauses)
+        trees = [*(each for _, each in fields), *([having] if having else [])]
+        inside = [each for one in trees for each in one.walk() if is_aggregate(each)]
+        others = [*inside, *([where] if where else [])]
+        grouping = WindowGrouping.of(below, columns, keys, others, _the_query())
+        if grouping is None:
+            return None
+        aggregates = Aggregates(_the_query())
+        replaced = partial(grouping.replaced, aggregates)
+        fields = [(name, each.transform(replaced)) for name, each in fields]
+        having = having and having.transform(replaced)
+        given = [*grouping.given, *aggregates.arguments]
+        rows = self._computed(grouping.table, grouping.columns, given, where)
+        result = grouping.aggregated(rows, aggregates)
+        return self._computed(result, result.columns, fields, having)
+
+    def _computed(
+        self,
+        below: Table,
+        columns: Sequence[Column],
+        fields: Sequence[tuple[str, Any]],
+        condition: Any,
+        aliases: Sequence[str] = (),
+    ) -> Table:
+        """The result of a calculation over a table, whose columns and aliases the query has named."""
         values = by_position(columns)
-        where = tree.args.get("where")
         calculation = Calculation(
             below.columns,
-            lambda clause, calls: Compiler(values, names, clause, calls),
-            selected(tree, list(values)),
-            None if where is None else where.this,
+            lambda clause, calls: Compiler(values, aliases, clause, calls),
+            fields,
+            condition,
         )
         return self._calculated(calculation, below)
 
@@ -165,7 +246,9 @@ class Planner:
                 "select the same number of columns in both"
             )
         columns = tuple(
-            Column(one.name, _type_of_column([one.data_type, other.data_type], where, one.name))
+            (type(one) if type(one) is type(other) else Column)(
+                one.name, _type_of_column([one.data_type, other.data_type], where, one.name)
+            )
             for one, other in zip(left.columns, right.columns, strict=True)
         )
         one, other = (
@@ -217,8 +300,8 @@ class Planner:
             columns: The columns. By default Spark analyses the query now, and not when its rows are read.
 
         Raises:
-            UnsupportedFeatureError: A table is unbounded, the query calls functions of the user, or the job runs in
-                process.
+            UnsupportedFeatureError: A table is unbounded, the query calls functions of the user or windows, or the job
+                runs in process.
         """
         streams = {path: self._tables.to_data_stream(table) for path, table in tables.items()}
         part, instead = unbounded_part(tree)
@@ -227,12 +310,18 @@ class Planner:
                 f"{where}: {part} with the function {each.name} is not supported, because it runs in Spark "
                 "SQL; call the function in a query with columns and WHERE only, and make that query a view"
             )
+        for each in filter(is_window, tree.walk()):
+            raise UnsupportedFeatureError(
+                f"{where}: {each.name.upper()} is only supported in a query that groups by its windows, or that has columns and "
+                "WHERE only; GROUP BY window_start, window_end and other columns, and make that query a view for "
+                f"{part}"
+            )
         for path, stream in streams.items():
             if never_ends(stream.transformation):
                 raise UnsupportedFeatureError(
                     f"{where}: {part} over the unbounded table '{tables[path].path or path}' is not supported: "
-                    f"results would change with each row. Convert the table with to_data_stream(), and use {instead} "
-                    "of the DataStream API"
+                    f"results would change with each row. {_WINDOWS.get(part, '')}Convert the table with "
+                    f"to_data_stream(), and use {instead} of the DataStream API"
                 )
         if read_settings(self._tables.stream_environment.get_configuration()).target == "local":
             raise UnsupportedFeatureError(
@@ -286,8 +375,15 @@ class Planner:
 
     def _tables_of(self, tree: Any) -> dict[str, Table]:
         defined = {each.alias for each in tree.find_all(sqlglot().exp.CTE)}
-        paths = [path_of(each) for each in tree.find_all(sqlglot().exp.Table)]
+        paths = [path_of(each) for each in named_tables(tree)]
         return {path: self._tables.from_path(path) for path in paths if path not in defined}
+
+
+_WINDOWS = dict.fromkeys(
+    ("GROUP BY", "aggregation"),
+    "Group by a window such as TUMBLE, whose results are final: see 'Windows' in the documentation of tables. Or: ",
+)
+"""What an error says before it names the DataStream API."""
 
 
 @contextmanager

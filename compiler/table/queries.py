@@ -29,6 +29,16 @@ _INSTEAD = {
 }
 
 
+def is_named(table: Any) -> bool:
+    """Whether a table in a query is a name. A table function is also a table to sqlglot."""
+    return isinstance(table.this, sqlglot().exp.Identifier)
+
+
+def named_tables(tree: Any) -> list[Any]:
+    """The tables that a query names."""
+    return list(filter(is_named, tree.find_all(sqlglot().exp.Table)))
+
+
 def path_of(table: Any) -> str:
     """The name of a table in a query, without the default catalog and database."""
     return plain_path(".".join(part.name for part in table.parts))
@@ -39,19 +49,19 @@ def without_ctes(tree: Any) -> Any:
     clause = tree.args.get("with_") or tree.args.get("with")
     if clause is None or clause.args.get("recursive"):
         return tree
-    sql, plain = sqlglot().exp, tree.copy()
+    plain = tree.copy()
     clause = clause.copy()
     for key in ("with_", "with"):
         plain.args.pop(key, None)
     defined: dict[str, Any] = {}
     for each in clause.expressions:
-        _with_queries(each, defined, sql)
+        _with_queries(each, defined)
         defined[each.alias] = each
-    return _with_queries(plain, defined, sql)
+    return _with_queries(plain, defined)
 
 
-def _with_queries(tree: Any, defined: Mapping[str, Any], sql: Any) -> Any:
-    for table in list(tree.find_all(sql.Table)):
+def _with_queries(tree: Any, defined: Mapping[str, Any]) -> Any:
+    for table in named_tables(tree):
         found = defined.get(table.name) if len(table.parts) == 1 else None
         if found is not None:
             query = found.this.copy().subquery(table.alias_or_name)
@@ -91,12 +101,29 @@ def source_of(tree: Any) -> Any:
     return None if found is None else found.this
 
 
+def _is_plain(tree: Any, *allowed: str) -> bool:
+    """Whether a query is a SELECT without clauses beyond FROM and WHERE, except for those that are allowed."""
+    if type(tree).__name__ != "Select" or tree.args.get("with_") or tree.args.get("with"):
+        return False
+    return not any(tree.args.get(each) for each in _MORE_THAN_SCALAR if each not in allowed)
+
+
+def is_grouped(tree: Any) -> bool:
+    """Whether a query is a SELECT with GROUP BY expressions, and no other clauses than WHERE and HAVING."""
+    exp, group = sqlglot().exp, tree.args.get("group")
+    return (
+        group is not None
+        and _is_plain(tree, "group", "having")
+        and not any(value for key, value in group.args.items() if key != "expressions")
+        and not group.find(exp.GroupingSets, exp.Rollup, exp.Cube)
+        and tree.find(exp.Window) is None
+    )
+
+
 def is_scalar(tree: Any) -> bool:
     """Whether a query is a SELECT of scalar expressions with WHERE, which a stream can compute."""
     sql = sqlglot().exp
-    if type(tree).__name__ != "Select" or tree.args.get("with_") or tree.args.get("with"):
-        return False
-    if any(tree.args.get(each) for each in _MORE_THAN_SCALAR):
+    if not _is_plain(tree):
         return False
     return not any(
         each.find(sql.AggFunc, sql.Window, sql.Subquery, sql.Select, sql.Explode)
@@ -126,7 +153,7 @@ def expanded(tree: Any, columns_of: Callable[[str], Sequence[str]]) -> str:
     if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
         return f"{expanded(tree.left, columns_of)}\nUNION ALL\n{expanded(tree.right, columns_of)}"
     source = source_of(tree) if is_scalar(tree) else None
-    if source is None:
+    if source is None or (isinstance(source, sqlglot().exp.Table) and not is_named(source)):
         return str(tree.sql(dialect="flink", identify=True, pretty=True))
     alias, known = _source_columns(source, columns_of)
     texts = []
@@ -183,6 +210,20 @@ def _qualified(tree: Any, alias: str, known: Sequence[str]) -> str:
             else:
                 column.replace(longer)
     return str(whole.sql(dialect="flink", identify=True))
+
+
+def unqualified(tree: Any, aliases: Sequence[str]) -> Any:
+    """An expression whose columns have no name of their table, and whose names are all quoted.
+
+    So equal expressions of a query are equal trees.
+    """
+    exp, tree = sqlglot().exp, tree.copy()
+    for column in tree.find_all(exp.Column):
+        if column.table in aliases:
+            column.set("table", None)
+    for name in tree.find_all(exp.Identifier):
+        name.set("quoted", True)
+    return tree
 
 
 def unbounded_part(tree: Any) -> tuple[str, str]:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
+from opchain.compiler.table.aggregates import IN_SPARK, Aggregates
 from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import are_comparable, sqlglot
 from opchain.compiler.table.fields import check_names, named_fields
-from opchain.compiler.table.user_functions import function_of
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from opchain.compiler.table.planner import Planner
     from opchain.compiler.table.table import Table
 
-_AGGREGATES = (
-    *("Sum", "Avg", "Count", "Min", "Max"),
-    *("StddevPop", "StddevSamp", "VariancePop", "Variance"),
-)
 _INSTEAD = (
     "write the query as SQL with sql_query(), or use the DataStream API with to_data_stream()"
 )
@@ -42,12 +38,6 @@ def _column(name: str) -> Any:
 def _rows_of(name: str, *columns: Any) -> Any:
     """SELECT of columns, by default all."""
     return sqlglot().exp.select(*(columns or "*")).from_(name)
-
-
-def has_aggregates(field: Any) -> bool:
-    """Whether an expression has an aggregate such as `col("a").sum`."""
-    exp = sqlglot().exp
-    return isinstance(field, Expression) and field.tree.find(exp.AggFunc) is not None
 
 
 class GroupedTable(NamedTuple):
@@ -69,13 +59,13 @@ class GroupedTable(NamedTuple):
             UnsupportedFeatureError: The table is unbounded, or the aggregate is not supported.
         """
         call = "GroupedTable.select" if self.keys else "Table.select"
-        aggregates = _Aggregates(at_call(call))
+        aggregates = Aggregates(at_call(call), IN_SPARK)
         trees = [checked(each, Expression, call, "the column").tree for each in fields]
         results = [Expression(tree.transform(aggregates.column_of)) for tree in trees]
         grouped = self._aggregated(aggregates, call)
         return grouped.calculated(call, named_fields(call, results, grouped.columns))
 
-    def _aggregated(self, aggregates: _Aggregates, call: str) -> Table:
+    def _aggregated(self, aggregates: Aggregates, call: str) -> Table:
         """A row for each group: the keys, and the results of the aggregates."""
         exp, keys = sqlglot().exp, [name for name, _ in self.keys]
         given = [*self.keys, *aggregates.arguments]
@@ -91,48 +81,6 @@ class GroupedTable(NamedTuple):
 
 for _name in ("aggregate", "flat_aggregate"):
     setattr(GroupedTable, _name, refuses(f"GroupedTable.{_name}", _INSTEAD))
-
-
-class _Aggregates:
-    """The aggregates of a query: equal ones once, with the columns of their arguments."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where  # the user's line, which is unknown when sqlglot calls column_of()
-        self._names: dict[Any, str] = {}
-        self.made: list[tuple[str, Any]] = []
-        self.arguments: list[tuple[str, Any]] = []
-
-    def column_of(self, tree: Any) -> Any:
-        """The column of an aggregate's result. Other trees are returned as they are."""
-        exp = sqlglot().exp
-        if not isinstance(tree, exp.AggFunc):
-            return tree
-        if type(tree).__name__ not in _AGGREGATES:
-            raise UnsupportedFeatureError(
-                f"{self._where}: the aggregate {tree.sql(dialect='flink')} is not supported; {_INSTEAD}"
-            )
-        if len(list(tree.find_all(exp.AggFunc))) > 1:
-            raise GraphError(
-                f"{self._where}: {tree.sql(dialect='flink')} has an aggregate within an aggregate; compute "
-                "them in two calls of select()"
-            )
-        # Two functions may have the same name.
-        functions = (id(function_of(each)) for each in tree.walk() if function_of(each))
-        key = tree.sql(), *functions
-        if key not in self._names:
-            self._names[key] = f"EXPR${len(self._names)}"
-            self.made.append((self._names[key], self._of_column(tree.copy())))
-        return _column(self._names[key])
-
-    def _of_column(self, tree: Any) -> Any:
-        """The aggregate over a column that has its argument."""
-        exp = sqlglot().exp
-        argument = tree.this.expressions[0] if isinstance(tree.this, exp.Distinct) else tree.this
-        if not isinstance(argument, exp.Star):
-            name = f"argument${len(self.arguments)}"
-            self.arguments.append((name, argument.copy()))
-            argument.replace(_column(name))
-        return tree
 
 
 @dataclass(frozen=True)

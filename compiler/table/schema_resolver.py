@@ -14,7 +14,16 @@ from opchain.compiler.table.data_types import (
     type_of_value,
 )
 from opchain.compiler.table.expression import Expression
-from opchain.compiler.table.expressions import Column, Compiler, Typed, parsed
+from opchain.compiler.table.expressions import (
+    PROCTIME,
+    Column,
+    Compiler,
+    EventTimeColumn,
+    ProcessingTimeColumn,
+    Typed,
+    column_of,
+    parsed,
+)
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import EventTime, RowExpression
 from opchain.runtime.time import Duration
@@ -61,7 +70,11 @@ def resolved_columns(
         compiler = Compiler(values, (), f"{where}, column '{name}'")
         values[name] = compiler.compile(parsed(expression, f"{where}: the column '{name}'"))
     order = schema.order or tuple(values)
-    return tuple(Column(name, values[name].data_type) for name in order), values
+    columns = [column_of(name, values[name]) for name in order]
+    if schema.time is not None:
+        time = schema.time.column
+        columns = [EventTimeColumn(*each) if each.name == time else each for each in columns]
+    return tuple(columns), values
 
 
 def watermark_strategy(
@@ -157,7 +170,8 @@ def named_by(
     places = {each.name: place for place, each in enumerate(fields)}
     named = [_named_field(each, where) for each in expressions]
     by_name = any(kind != "" or name in places for name, _, kind in named if kind not in _TIMES_OF)
-    columns, values = [], []
+    columns: list[Column] = []
+    values = []
     for number, (name, alias, kind) in enumerate(named):
         place = places.get(name, len(fields)) if by_name else number
         found = fields[place] if place < len(fields) else None
@@ -169,13 +183,14 @@ def named_by(
                     f"{where}: col('{name}').{kind} would replace the field '{found.name}' of type {found.data_type}; "
                     "put it last, and choose a name that no field has"
                 )
-            columns.append(Column(alias, of))
+            made = EventTimeColumn if kind == "rowtime" else ProcessingTimeColumn
+            columns.append(made(alias, of))
             values.append(Typed(text.format(len(fields)), of))
             continue
         if found is None:
             shown = ", ".join(f"{each.name} {each.data_type}" for each in fields)
             raise GraphError(f"{where}: the stream has no field for col('{name}'); it has {shown}")
-        columns.append(Column(alias, found.data_type))
+        columns.append(found._replace(name=alias))
         values.append(Typed(f"row[{place}]", found.data_type))
     names = [each.name for each in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -186,7 +201,7 @@ def named_by(
 
 _TIMES_OF = {
     "rowtime": (DataTypes.TIMESTAMP(3), "row[{}]"),
-    "proctime": (DataTypes.TIMESTAMP_LTZ(3), "now()"),
+    "proctime": (DataTypes.TIMESTAMP_LTZ(3), PROCTIME),
 }
 
 

@@ -1,7 +1,7 @@
-"""StreamTableEnvironment: tables of connectors, and SQL with columns and scalar expressions.
+"""StreamTableEnvironment: tables of connectors, and SQL with scalar expressions and windows.
 
-A statement compiles to calls of the DataStream API: a table is a source, a view is a map and a filter, INSERT INTO is a
-sink. Other queries over bounded tables run in Spark SQL.
+A statement compiles to calls of the DataStream API: a table is a source, a view is a map and a filter, GROUP BY over
+windows is a window operator, INSERT INTO is a sink. Other queries over bounded tables run in Spark SQL.
 """
 
 from __future__ import annotations
@@ -469,7 +469,7 @@ class StreamTableEnvironment(TableEnvironment):
 
         Raises:
             GraphError: The statement is wrong.
-            UnsupportedFeatureError: It needs more than columns, scalar expressions and WHERE of an unbounded table.
+            UnsupportedFeatureError: It needs more than scalar expressions, WHERE and windows of an unbounded table.
         """
         statement = self.statement_of(checked(stmt, str, "execute_sql", "the statement"))
         if isinstance(statement, sql.CreateTable):
@@ -499,7 +499,7 @@ class StreamTableEnvironment(TableEnvironment):
 
         Raises:
             GraphError: The query is wrong.
-            UnsupportedFeatureError: It needs more than columns, scalar expressions and WHERE of an unbounded table.
+            UnsupportedFeatureError: It needs more than scalar expressions, WHERE and windows of an unbounded table.
         """
         statement = self.statement_of(checked(query, str, "sql_query", "the query"))
         if not isinstance(statement, sql.Select):

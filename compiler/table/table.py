@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses
 from opchain.compiler.dsl.captured_functions import NotCapturable
+from opchain.compiler.table.aggregates import has_aggregates
 from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import DataTypes, RowField, RowType
 from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import STRING, Column, Compiler, Typed, by_position
 from opchain.compiler.table.fields import check_names, named_fields
+from opchain.compiler.table.group_windows import GroupWindow, GroupWindowedTable
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.relations import (
     GroupedTable,
@@ -20,7 +22,6 @@ from opchain.compiler.table.relations import (
     Sort,
     combined,
     distinct,
-    has_aggregates,
     joined,
     sort,
 )
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
     from opchain.compiler.table.table_descriptor import TableDescriptor
     from opchain.compiler.table.table_result import TableResult
+    from opchain.compiler.table.windows import WindowedRows
 
 
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
@@ -59,7 +61,8 @@ class Table(NotCapturable):
         columns: All columns.
         stream: Creates the stream of the rows.
         definition: The statement CREATE VIEW of a view; None if it was not created by a statement.
-        made_by: The join or sort whose result it is, which `filter`, `offset` and `fetch` extend.
+        made_by: The join or sort whose result it is, which `filter`, `offset` and `fetch` extend. Or the windows that its
+            rows are in.
     """
 
     path: str
@@ -68,7 +71,7 @@ class Table(NotCapturable):
     stream: Callable[[], DataStream[Any]] = field(compare=False, repr=False)
     environment: StreamTableEnvironment | None = field(default=None, compare=False, repr=False)
     definition: str | None = field(default=None, compare=False, repr=False)
-    made_by: InnerJoin | Sort | None = field(default=None, compare=False, repr=False)
+    made_by: InnerJoin | Sort | WindowedRows | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """A name of the table for SQL: `f"SELECT a FROM {table}"`."""
@@ -120,7 +123,7 @@ class Table(NotCapturable):
         Raises:
             GraphError: Two columns have the same name, or an expression does not fit the columns.
         """
-        if any(map(has_aggregates, fields)):
+        if any(isinstance(each, Expression) and has_aggregates(each.tree) for each in fields):
             return GroupedTable(self, ()).select(*fields)
         call = "Table.select"
         return self.calculated(call, named_fields(call, fields, self.columns))
@@ -232,6 +235,10 @@ class Table(NotCapturable):
     def group_by(self, *fields: Expression) -> GroupedTable:
         """Groups of rows with equal values of these expressions, for `GroupedTable.select`."""
         return GroupedTable(self, named_fields("Table.group_by", fields, self.columns))
+
+    def window(self, window: GroupWindow) -> GroupWindowedTable:
+        """The rows in windows: `table.window(Tumble.over(lit(10).minutes).on(col("at")).alias("w"))`, for `group_by`."""
+        return GroupWindowedTable(self, checked(window, GroupWindow, "Table.window", "the window"))
 
     def join(self, right: Table, join_predicate: Expression | None = None) -> Table:
         """The pairs of rows for which the predicate is true. Without it, `where` may have the predicate.
@@ -537,7 +544,7 @@ class ChangelogMode:
 
 
 for _name in (
-    *("window", "over_window", "aggregate", "flat_aggregate"),
+    *("over_window", "aggregate", "flat_aggregate"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):
     setattr(

@@ -12,6 +12,7 @@ from opchain.reexports import reexports
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
     from opchain.compiler.table.explain import ExplainDetail
+    from opchain.compiler.table.group_windows import GroupWindowedTable, WindowGroupedTable
     from opchain.compiler.table.relations import GroupedTable
     from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
     from opchain.compiler.table.statement_set import StatementSet
@@ -35,6 +36,7 @@ __all__ = [
     "EnvironmentSettings",
     "ExplainDetail",
     "FormatDescriptor",
+    "GroupWindowedTable",
     "GroupedTable",
     "ResultKind",
     "Row",
@@ -49,6 +51,7 @@ __all__ = [
     "TablePipeline",
     "TableResult",
     "TableSchema",
+    "WindowGroupedTable",
 ]
 
 __getattr__ = reexports(__name__)

@@ -383,6 +383,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "e": lambda: math.e,
     "distinct": lambda a, b: not (a is None and b is None) and (a is None or b is None or a != b),
     "now": lambda: _milliseconds_of(datetime.now(timezone.utc)),
+    "proctime": lambda: _milliseconds_of(datetime.now(timezone.utc)),
     "local_now": lambda: _milliseconds_of(datetime.now(timezone.utc).replace(tzinfo=None)),
     "time_of_day": lambda: datetime.now(timezone.utc).time().replace(microsecond=0),
     "today": lambda: datetime.now(timezone.utc).date(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,38 @@ def test_a_bounded_query_may_aggregate_and_join(tmp_path: Path) -> None:
         .execute_and_collect() as rows
     ):
         assert list(rows) == [(0, 2024), (1, 2024)]
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_windows_run_on_spark_and_their_results_may_be_sorted(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "in").mkdir()
+    lines = [{"k": f"k{n % 3}", "v": n, "ts": f"2024-01-02 00:0{n % 4}:00"} for n in range(40)]
+    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tables = StreamTableEnvironment.create(StreamExecutionEnvironment.get_execution_environment())
+    tables.get_config().set("execution.runtime-mode", mode)
+    tables.execute_sql(
+        "CREATE TABLE t (k STRING, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' MINUTE) "
+        f"WITH ('connector'='filesystem','path'='{tmp_path}/in','format'='json')"
+    )
+    tables.execute_sql(
+        "CREATE VIEW sums AS SELECT window_start, window_end, k, COUNT(*) AS c, SUM(v) AS s, COUNT(DISTINCT v) AS d "
+        "FROM TABLE(CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)) "
+        "GROUP BY window_start, window_end, k"
+    )
+    start = datetime(2024, 1, 2)  # noqa: DTZ001 - TIMESTAMP has no zone
+    expected = []
+    for first in (0, 2):
+        for past in (1, 2):
+            for k in range(3):
+                values = [n for n in range(40) if n % 3 == k and first <= n % 4 < first + past]
+                begin, end = (start + timedelta(minutes=n) for n in (first, first + past))
+                expected.append((begin, end, f"k{k}", len(values), sum(values), len(values)))
+    with tables.execute_sql("SELECT * FROM sums").collect() as rows:
+        assert sorted(map(tuple, rows)) == sorted(expected)
+    query = "SELECT * FROM sums ORDER BY window_end DESC, k"
+    with tables.execute_sql(query).collect() as rows:
+        ordered = sorted(expected, key=lambda row: row[2])
+        assert list(map(tuple, rows)) == sorted(ordered, key=lambda row: row[1], reverse=True)
 
 
 COLUMNS = "id INT, n INT, b BOOLEAN, name STRING, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<INT>, amt DECIMAL(10, 2)"

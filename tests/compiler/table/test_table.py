@@ -47,7 +47,7 @@ def test_a_column_is_an_expression_and_not_its_name(table: Table) -> None:
         table.select("n")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", ["over_window", "window", "flat_aggregate"])
+@pytest.mark.parametrize("method", ["over_window", "aggregate", "flat_aggregate"])
 def test_unsupported_methods_of_a_table_are_refused_by_name(method: str, table: Table) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"Table\.{method}\(\) .* to_data_stream\(\)"
