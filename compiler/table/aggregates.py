@@ -166,6 +166,7 @@ class Aggregates:
         if not is_distinct:
             parts = make(values, where)
         else:
+            _plain(values, where)
             value = Typed("value", values[0].data_type)
             parts = _of_different(make([value], where), [each.text for each in values])
         parts = replace(parts, result=parts.result.replace("SEPARATOR", separator))
@@ -298,15 +299,20 @@ def _of_moments(result: str) -> Callable[[Sequence[Typed], str], _Parts]:
     return make
 
 
+def _plain(values: Sequence[Typed], where: str) -> None:
+    """Refuses values that cannot be compared."""
+    for of in (each.data_type for each in values):
+        if of.name in ("ARRAY", "MAP", "ROW", "RAW"):
+            raise GraphError(
+                f"{where} takes values that can be compared, and got {of}; pick a field or an item"
+            )
+
+
 def _extreme(comparison: str) -> Callable[[Sequence[Typed], str], _Parts]:
     def make(values: Sequence[Typed], where: str) -> _Parts:
-        (value,) = values
-        if value.data_type.name in ("ARRAY", "MAP", "ROW", "RAW"):
-            raise GraphError(
-                f"{where} takes a value that can be compared, and not {value.data_type}"
-            )
-        slot = _folding(value.text, f"({{a}} if {{a}} {comparison} {{b}} else {{b}})")
-        return _Parts((slot,), "{0}", value.data_type.nullable())
+        _plain(values, where)
+        slot = _folding(values[0].text, f"({{a}} if {{a}} {comparison} {{b}} else {{b}})")
+        return _Parts((slot,), "{0}", values[0].data_type.nullable())
 
     return make
 
@@ -333,8 +339,9 @@ def _array_agg(values: Sequence[Typed], _: str) -> _Parts:
     return _Parts((slot,), "({0} or None)", DataTypes.ARRAY(value.data_type))
 
 
-def _collect(values: Sequence[Typed], _: str) -> _Parts:
+def _collect(values: Sequence[Typed], where: str) -> _Parts:
     (value,) = values
+    _plain(values, where)
     added = f"({{a}} if {value.text} is None else counted({{a}}, {value.text}))"
     of = DataTypes.MAP(value.data_type, DataTypes.INT(nullable=False))
     return _Parts((_Slot("dict()", added, "of_both({a}, {b})"),), "dict({0})", of)

@@ -338,7 +338,9 @@ class Planner:
             ]
         rows = self._tables.stream_environment.from_dataframe
         made = cache(lambda: rows(frame(), source_name="Spark SQL"))
-        return Table("Spark SQL", None, tuple(columns), made, self._tables)
+        # Spark's rows have no event time.
+        plain = tuple(Column(*each) for each in columns)
+        return Table("Spark SQL", None, plain, made, self._tables)
 
     def _frame(
         self,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
 from opchain.compiler.table.aggregates import IN_SPARK, Aggregates
 from opchain.compiler.table.expression import Expression
-from opchain.compiler.table.expressions import are_comparable, sqlglot
+from opchain.compiler.table.expressions import Column, are_comparable, sqlglot
 from opchain.compiler.table.fields import check_names, named_fields
 from opchain.runtime.errors import GraphError
 
@@ -76,7 +76,8 @@ class GroupedTable(NamedTuple):
         query = _rows_of("rows", *map(_column, keys), *results)
         query = query.group_by(*map(_column, keys)) if keys else query
         found = _planner(self.table).by_spark(query, {"rows": rows}, at_call(call))
-        return replace(found, columns=(*rows.columns[: len(keys)], *found.columns[len(keys) :]))
+        of_keys = (Column(*each) for each in rows.columns[: len(keys)])
+        return replace(found, columns=(*of_keys, *found.columns[len(keys) :]))
 
 
 for _name in ("aggregate", "flat_aggregate"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call
+from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import (
     DataType,
     DataTypes,
@@ -24,6 +25,7 @@ from opchain.compiler.table.expressions import (
     column_of,
     parsed,
 )
+from opchain.compiler.table.queries import projection
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import EventTime, RowExpression
 from opchain.runtime.time import Duration
@@ -153,6 +155,25 @@ def columns_of_stream(
             )
         fields.append(Column(name, found))
     return tuple(fields), is_atomic
+
+
+def rows_of_stream(
+    stream: DataStream[Any], fields: Sequence[Column], *, is_atomic: bool
+) -> DataStream[Any]:
+    """The records of a stream as Rows. A TIMESTAMP_LTZ is a datetime, and not an Instant."""
+    from opchain.runtime.types.record_types import RowTypeInfo  # noqa: PLC0415 - not for SQL alone
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
+
+    of = stream.get_type()
+    types = getattr(of, "field_types", (of,))
+    if isinstance(of, RowTypeInfo) and Types.INSTANT() not in types:
+        return stream
+    texts = ["row" if is_atomic else f"row[{place}]" for place in range(len(fields))]
+    values = [
+        Typed(f"of_instant({text})" if type_of == Types.INSTANT() else text, field.data_type)
+        for text, type_of, field in zip(texts, types, fields, strict=True)
+    ]
+    return stream.map(projection(fields, values), row_type(fields))
 
 
 def named_by(

@@ -34,6 +34,7 @@ from opchain.compiler.table.schema_resolver import (
     columns_of_stream,
     named_by,
     resolved_columns,
+    rows_of_stream,
     rowtime_column,
     values_of_element,
     watermark_strategy,
@@ -283,19 +284,13 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             GraphError: The stream has no such field, or the type of a field is unknown.
         """
-        from opchain.runtime.types.record_types import RowTypeInfo  # noqa: PLC0415 - mostly unused
-
         call = "from_data_stream"
         checked(data_stream, DataStream, call, "the stream")
         schema, expressions = None, fields_or_schema
         if len(expressions) == 1 and isinstance(expressions[0], Schema):
             schema, expressions = expressions[0], ()
         fields, is_atomic = columns_of_stream(data_stream, schema, call)
-        stream = data_stream
-        if not isinstance(stream.get_type(), RowTypeInfo):
-            whole = [Typed("row", fields[0].data_type)]
-            values = whole if is_atomic else list(by_position(fields).values())
-            stream = stream.map(projection(fields, values), row_type(fields))
+        stream = rows_of_stream(data_stream, fields, is_atomic=is_atomic)
         name = data_stream.transformation.name
         if expressions:
             columns, values = named_by(expressions, fields, at_call(call))

@@ -19,7 +19,7 @@ from opchain.runtime.configuration.text import to_text
 from opchain.runtime.functions.date_patterns import date_pattern
 from opchain.runtime.functions.process_functions import ProcessFunction
 from opchain.runtime.functions.scalar_functions import OTHERS, PARTS, STRICT, moved
-from opchain.runtime.time import MIN_LONG_VALUE
+from opchain.runtime.time import MIN_LONG_VALUE, Instant
 from opchain.runtime.types.collection_values import to_float32
 from opchain.runtime.types.printed_form import float_text
 from opchain.runtime.types.row import Row
@@ -138,6 +138,14 @@ def from_epoch_ms(value: int, *, in_utc: bool = False) -> datetime:
     """The datetime of a number of milliseconds since 1970."""
     found = _EPOCH + value * _MILLISECOND
     return found.replace(tzinfo=timezone.utc) if in_utc else found
+
+
+def _of_instant(value: Instant | datetime) -> datetime:
+    """The datetime of an instant, which a TIMESTAMP_LTZ is."""
+    if not isinstance(value, Instant):
+        return value
+    since = timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    return (_EPOCH + since).replace(tzinfo=timezone.utc)
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -568,6 +576,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "text_of_bytes": _strict(lambda value: bytes(value).decode(errors="replace")),
     "as_date": _strict(_as_date),
     "as_time": _strict(_as_time),
+    "of_instant": _strict(_of_instant),
     "from_epoch_ms": _strict(from_epoch_ms),
     "from_epoch_ms_ltz": _strict(partial(from_epoch_ms, in_utc=True)),
     "decimal": Decimal,

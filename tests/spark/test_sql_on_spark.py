@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import StreamTableEnvironment
 
 if TYPE_CHECKING:
@@ -72,6 +72,12 @@ def test_windows_run_on_spark_and_their_results_may_be_sorted(tmp_path: Path, mo
     with tables.execute_sql(query).collect() as rows:
         ordered = sorted(expected, key=lambda row: row[2])
         assert list(map(tuple, rows)) == sorted(ordered, key=lambda row: row[1], reverse=True)
+    if mode == "STREAMING":
+        tables.execute_sql("CREATE VIEW sorted_rows AS SELECT * FROM t ORDER BY k")
+        with pytest.raises(GraphError, match="TUMBLE needs a column of event time"):
+            tables.sql_query(
+                "SELECT k FROM sorted_rows GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE), k"
+            )
 
 
 COLUMNS = "id INT, n INT, b BOOLEAN, name STRING, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<INT>, amt DECIMAL(10, 2)"

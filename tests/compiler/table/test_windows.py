@@ -18,10 +18,11 @@ from opchain.common import (
     WatermarkOutput,
     WatermarkStrategy,
 )
+from opchain.common.time import Instant
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import epoch_ms
-from opchain.table import Schema, StreamTableEnvironment, Table
+from opchain.table import DataTypes, Schema, StreamTableEnvironment, Table
 from opchain.table.expressions import col, lit
 from opchain.table.udf import udf
 from opchain.table.window import Session, Slide, Tumble
@@ -716,6 +717,84 @@ def test_times_of_a_stream_may_be_the_time_of_windows() -> None:
     )
     hour = datetime(1970, 1, 1, 0, 59, 59, 999000, timezone.utc)
     assert rows_of(times) == [(hour,)]
+
+
+def test_instants_of_a_stream_are_the_time_of_windows() -> None:
+    """As in PyFlink's example tumble_window.py."""
+    tables = environment()
+    sales = [
+        (1000, "Alice", 110.1),
+        (4000, "Bob", 30.2),
+        (3000, "Alice", 20.0),
+        (7000, "Bob", 16.1),
+    ]
+    stream = tables.stream_environment.from_collection(
+        [(Instant.of_epoch_milli(millis), *rest) for millis, *rest in sales],
+        Types.ROW([Types.INSTANT(), Types.STRING(), Types.FLOAT()]),
+    )
+    schema = (
+        Schema.new_builder()
+        .column_by_expression("ts", "CAST(f0 AS TIMESTAMP(3))")
+        .column("f1", DataTypes.STRING())
+        .column("f2", DataTypes.FLOAT())
+        .watermark("ts", "ts - INTERVAL '3' SECOND")
+        .build()
+    )
+    table = tables.from_data_stream(stream, schema).alias("ts", "name", "price")
+    found = (
+        table.window(Tumble.over(lit(5).seconds).on(col("ts")).alias("w"))
+        .group_by(col("name"), col("w"))
+        .select(col("name"), col("price").sum, col("w").start)
+    )
+    start = datetime(1970, 1, 1)  # noqa: DTZ001 - TIMESTAMP has no zone
+    assert rows_of(found) == [
+        ("Alice", pytest.approx(130.1), start),
+        ("Bob", pytest.approx(16.1), start.replace(second=5)),
+        ("Bob", pytest.approx(30.2), start),
+    ]
+    with tables.from_data_stream(stream).execute().collect() as rows:
+        assert next(iter(rows))[0] == datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc)
+
+
+def test_windows_in_processing_time_are_planned(tables: StreamTableEnvironment) -> None:
+    text = tables.explain_sql(
+        "SELECT TUMBLE_PROCTIME(at, INTERVAL '1' MINUTE), COUNT(*) FROM clicks GROUP BY TUMBLE(at, INTERVAL '1' MINUTE)"
+    )
+    assert "AllWindow(TumblingProcessingTimeWindows(60000), ProcessingTimeTrigger" in text
+    query = f"SELECT window_time, name, COUNT(*) FROM {PROCESSING} {WINDOW}, window_time, name"
+    assert "-> select window_time, name" in tables.explain_sql(query)
+    assert str(tables.sql_query(query).columns[0].data_type) == "TIMESTAMP_LTZ(3) NOT NULL"
+
+
+def test_a_view_of_windows_is_described_and_shown(tables: StreamTableEnvironment) -> None:
+    tables.execute_sql(f"CREATE VIEW w AS SELECT name, window_end FROM {SESSION}")
+    with tables.execute_sql("SHOW CREATE VIEW w").collect() as rows:
+        ((text,),) = rows
+    assert "SESSION(TABLE `clicks` PARTITION BY (`name`), DESCRIPTOR(`ts`), INTERVAL" in text
+    assert str(tables.from_path("w").columns[1].data_type) == "TIMESTAMP(3) NOT NULL"
+
+
+def test_values_that_cannot_be_compared_are_refused(tables: StreamTableEnvironment) -> None:
+    for call in ("MAX", "COUNT(DISTINCT", "COLLECT"):
+        end = ")" * call.count("(")
+        with pytest.raises(GraphError, match=r"takes values that can be compared, and got ARRAY"):
+            tables.sql_query(f"SELECT {call}(ARRAY[n]){end} FROM {TUMBLE} {WINDOW}")
+
+
+def test_in_batch_mode_any_timestamp_is_the_time_of_windows(tmp_path: Path) -> None:
+    tables = with_clicks(tmp_path, **{"execution.runtime-mode": "BATCH"})
+    clicks = tables.from_path("clicks")
+    window = Tumble.over(lit(2).minutes).on(col("later")).alias("w")
+    for found in (
+        tables.sql_query(
+            f"SELECT window_end, SUM(n) FROM {TUMBLE.replace('ts', 'later').replace('1', '2')} {WINDOW}"
+        ),
+        tables.sql_query(
+            "SELECT TUMBLE_END(later, INTERVAL '2' MINUTE), SUM(n) FROM clicks GROUP BY TUMBLE(later, INTERVAL '2' MINUTE)"
+        ),
+        clicks.window(window).group_by(col("w")).select(col("w").end, col("n").sum),
+    ):
+        assert rows_of(found) == [(T(2), 17), (T(4), 5)]
 
 
 def test_late_rows_are_dropped() -> None:
