@@ -155,9 +155,9 @@ class Aggregates:
         is_column = [isinstance(each, exp.Column) for each in arguments]
         values = [columns[each.name] for each in arguments if isinstance(each, exp.Column)]
         kind = _kind_of(call)
-        separator = "','"
+        separator = ","
         if kind == "LISTAGG" and len(arguments) > 1:
-            separator = repr(arguments[1].name)
+            separator = arguments[1].name
         elif not all(is_column) and not isinstance(arguments[0], exp.Star):
             raise self._unsupported(tree)
         if len(values) > 1 and kind != "Count":
@@ -169,7 +169,8 @@ class Aggregates:
             _plain(values, where)
             value = Typed("value", values[0].data_type)
             parts = _of_different(make([value], where), [each.text for each in values])
-        parts = replace(parts, result=parts.result.replace("SEPARATOR", separator))
+        shown = _escaped(repr(separator))
+        parts = replace(parts, result=parts.result.replace("SEPARATOR", shown))
         if call is not tree:
             condition = columns[tree.expression.this.name].text
             slots = tuple(
@@ -178,6 +179,11 @@ class Aggregates:
             )
             parts = replace(parts, slots=slots)
         return parts
+
+
+def _escaped(text: str) -> str:
+    """A text that `format` changes back: texts of queries may contain braces."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _tuple(texts: Sequence[str]) -> str:
@@ -233,7 +239,7 @@ def _of_different(parts: _Parts, values: Sequence[str]) -> _Parts:
     inner = [f"acc[{place}]" for place in range(len(parts.slots))]
     added = _tuple([each.added.format(a=at) for each, at in zip(parts.slots, inner, strict=True)])
     created = _tuple([each.created for each in parts.slots])
-    result = parts.result.format(*inner)
+    result = _escaped(parts.result.format(*inner))
     folded = f"folded(lambda acc, value: {added}, {{0}}, {created})"
     return _Parts((noted,), f"(lambda acc: {result})({folded})", parts.data_type)
 
@@ -265,8 +271,8 @@ def _sum(values: Sequence[Typed], where: str) -> _Parts:
         return _Parts((_folding(value.text, "as_float({a} + {b})"),), "{0}", of)
     if of.name == "DECIMAL":
         return _Parts((_summing(value),), *_decimal("{0}", of.parameters[1]))
-    shown = where.rpartition(": ")[2]
-    result = f"fitting({{0}}, {_BITS[of.name]}, {shown!r})" if of.name in _BITS else "{0}"
+    shown = _escaped(repr(where.rpartition(": ")[2]))
+    result = f"fitting({{0}}, {_BITS[of.name]}, {shown})" if of.name in _BITS else "{0}"
     return _Parts((_summing(value),), result, of)
 
 

@@ -88,6 +88,7 @@ QUERIES = {
     "group hop": f"SELECT HOP_START({HALF}) AS s, HOP_END({HALF}) AS e, SUM(n) FROM clicks GROUP BY HOP({HALF}) HAVING COUNT(*) > 2",
     "group session": f"SELECT name, SESSION_START({GAP}) AS s, SESSION_END({GAP}) AS e, SESSION_ROWTIME({GAP}) AS r, COUNT(*) FROM clicks GROUP BY name, SESSION({GAP})",
     "group cascade": f"SELECT TUMBLE_START(t, INTERVAL '2' MINUTE) AS s, SUM(c) FROM (SELECT TUMBLE_ROWTIME({MINUTE}) AS t, COUNT(*) AS c FROM clicks GROUP BY TUMBLE({MINUTE}), name) GROUP BY TUMBLE(t, INTERVAL '2' MINUTE)",
+    "braces": f"SELECT window_end, SUM(CASE WHEN url = '{{0}}' THEN 1 ELSE n END), SUM(DISTINCT CASE WHEN url = '{{a}}' THEN 1 ELSE n END), LISTAGG(url, '{{0}}') FROM {TUMBLE} {WINDOW}",
     "only an aggregate": f"SELECT COUNT(*) FROM clicks GROUP BY TUMBLE({MINUTE})",
 }
 
@@ -404,6 +405,14 @@ RESULTS: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {
         [
             (T(0), 7),
             (T(2), 1),
+        ],
+    ),
+    "braces": (
+        ["window_end", "EXPR$1", "EXPR$2", "EXPR$3"],
+        [
+            (T(1), 10, 10, "/a{0}/b{0}/b{0}/a"),
+            (T(2), 7, 5, "/b{0}/c"),
+            (T(4), 5, 5, "/c"),
         ],
     ),
     "only an aggregate": (
