@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 
-QUICK_ON_SPARK = {"test_equals_in_process.py"}
-"""Files with Spark tests that belong to the default run, which takes at most five minutes."""
+FULL_FOLDERS = {"spark", "properties"}
+QUICK_FILES = {
+    *(
+        "test_equals_in_process.py",
+        "test_generated_equals_interpreted.py",
+        "test_random_functions.py",
+    ),
+    *("test_combined_programs.py", "test_state_evolution.py"),
+}
+"""Files of these folders that belong to the default run, which takes at most five minutes."""
 
 # Hundreds of tests start a Python process. Without cached bytecode, each would compile all modules of opchain.
 sys.dont_write_bytecode = False
@@ -90,10 +98,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_of_the_full_run(item: pytest.Item) -> bool:
-    """Whether a test starts Spark, Kafka or a browser, or takes long, and is not among the quick ones."""
+    """Whether a test starts Spark, Kafka or a browser, draws many random jobs, or takes long."""
     folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-    if folder == "spark":
-        return item.path.name not in QUICK_ON_SPARK
+    if folder in FULL_FOLDERS:
+        return item.path.name not in QUICK_FILES
     if "kafka" in getattr(item, "fixturenames", ()):
         return True
     return any(item.get_closest_marker(name) for name in ("browser", "slow", "spark"))

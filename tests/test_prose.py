@@ -99,6 +99,7 @@ def test_pages_use_plain_words() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_docstrings_comments_and_messages_use_plain_words(folder: str) -> None:
     avoided = rules()

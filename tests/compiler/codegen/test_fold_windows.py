@@ -365,6 +365,7 @@ def draw_numbers(env: Any, numbers: Sequence[Any], assigner: Any, fold: Any, sen
     seen(fold(windows).map(repr), "folded")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fold", ONE_BY_ONE)
 @settings(max_examples=12, deadline=None)
 @given(
@@ -617,6 +618,7 @@ def draw_ranks(env: Any, ranks: Sequence[Any], assigner: Any, fold: Any, senders
     seen(fold(timed.key_by(lambda row: row[0]).window(assigner)).map(repr), "folded")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fold", SELECTIONS)
 @settings(max_examples=20, deadline=None)
 @given(

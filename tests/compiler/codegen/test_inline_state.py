@@ -378,6 +378,7 @@ KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.slow
 def test_each_state_method_behaves_the_same_in_each_form(
     function: Any, mode: str, records: list[Any]
 ) -> None:

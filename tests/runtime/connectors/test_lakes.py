@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Python 3.13 warns of the connections of pyiceberg's catalogs, which only garbage collection closes.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning"),
+]
 
 pa = pytest.importorskip("pyarrow")
 SCHEMA = pa.schema([("v", pa.string())])
