@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.data_types import DataType, DataTypes
@@ -155,22 +156,19 @@ class Aggregates:
         is_column = [isinstance(each, exp.Column) for each in arguments]
         values = [columns[each.name] for each in arguments if isinstance(each, exp.Column)]
         kind = _kind_of(call)
-        separator = ","
+        make = _KINDS[kind]
         if kind == "LISTAGG" and len(arguments) > 1:
-            separator = arguments[1].name
+            make = partial(_list_agg, separator=arguments[1].name)
         elif not all(is_column) and not isinstance(arguments[0], exp.Star):
             raise self._unsupported(tree)
         if len(values) > 1 and kind != "Count":
             raise self._unsupported(tree)
-        make = _KINDS[kind]
         if not is_distinct:
             parts = make(values, where)
         else:
             _plain(values, where)
             value = Typed("value", values[0].data_type)
             parts = _of_different(make([value], where), [each.text for each in values])
-        shown = _escaped(repr(separator))
-        parts = replace(parts, result=parts.result.replace("SEPARATOR", shown))
         if call is not tree:
             condition = columns[tree.expression.this.name].text
             slots = tuple(
@@ -331,12 +329,13 @@ def _last(values: Sequence[Typed], _: str) -> _Parts:
     return _Parts((_folding(values[0].text, "{b}"),), "{0}", values[0].data_type.nullable())
 
 
-def _list_agg(values: Sequence[Typed], where: str) -> _Parts:
+def _list_agg(values: Sequence[Typed], where: str, separator: str = ",") -> _Parts:
     (value,) = values
     if value.data_type.name not in ("CHAR", "VARCHAR", "STRING"):
         raise GraphError(f"{where} takes a text, and its argument is {value.data_type}; CAST it")
     added = f"({{a}} if {value.text} is None else appended({{a}}, {value.text}))"
-    return _Parts((_Slot("[]", added, "{a} + {b}"),), "listed({0}, SEPARATOR)", STRING)
+    result = f"listed({{0}}, {_escaped(repr(separator))})"
+    return _Parts((_Slot("[]", added, "{a} + {b}"),), result, STRING)
 
 
 def _array_agg(values: Sequence[Typed], _: str) -> _Parts:

@@ -102,7 +102,7 @@ def source_of(tree: Any) -> Any:
 
 
 def _is_plain(tree: Any, *allowed: str) -> bool:
-    """Whether a query is a SELECT without clauses beyond FROM and WHERE, except for those that are allowed."""
+    """Whether a query is a SELECT whose only clauses are FROM, WHERE and those in `allowed`."""
     if type(tree).__name__ != "Select" or tree.args.get("with_") or tree.args.get("with"):
         return False
     return not any(tree.args.get(each) for each in _MORE_THAN_SCALAR if each not in allowed)

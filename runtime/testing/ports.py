@@ -9,7 +9,7 @@ from itertools import islice
 _HOST = "127.0.0.1"
 
 PORTS = range(15_000, 32_000)
-"""Below the ports that systems give to clients. If a server restarts, no other process has taken its port meanwhile."""
+"""Below the ephemeral ports, from which systems choose the ports of clients. So no client takes the port of a stopped server."""
 
 
 def free_ports(count: int) -> list[int]:

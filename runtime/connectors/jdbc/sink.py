@@ -236,19 +236,16 @@ class JdbcCommitter(Committer):
         """Runs the statement of the program that wrote the rows. If it is refused, a corrected one may succeed."""
         library, first = psycopg(), batches[0]
         own = Statement(first.pieces) if first.pieces else self._statement
-        try:
-            self._commit_with(own, batches)
-        except library.OperationalError:
-            raise
-        except library.Error as error:
-            if not self._statement.corrects(own):
-                raise _refused(error, first) from error
+        statements = [own, self._statement] if self._statement.corrects(own) else [own]
+        refused: Exception | None = None
+        for statement in statements:
             try:
-                self._commit_with(self._statement, batches)
-            except library.OperationalError:
+                return self._commit_with(statement, batches)
+            except library.OperationalError:  # noqa: PERF203 - at most two statements
                 raise
-            except library.Error as second:
-                raise _refused(second, first) from second
+            except library.Error as error:
+                refused = error
+        raise _refused(refused, first) from refused
 
     def _commit_with(self, statement: Statement, batches: list[StagedRows]) -> None:
         connection, first = self._connected(), batches[0]

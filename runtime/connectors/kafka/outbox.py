@@ -369,7 +369,7 @@ class _Sender:
         # Not longer: each sink of the job may wait in turn. A new producer waits for the brokers while it begins.
         offsets, timeout_s = [place(topic, 0, note) for topic in topics], self._brokers.request_s
         arguments = (offsets, self._group(), timeout_s)
-        # The client ignores its timeout if a broker restarts meanwhile: https://github.com/confluentinc/librdkafka/issues/5456
+        # If a broker restarts during this call, the client ignores the timeout: https://github.com/confluentinc/librdkafka/issues/5456
         call_with_timeout(
             "send_offsets_to_transaction",
             lambda: self._producer.send_offsets_to_transaction(*arguments),

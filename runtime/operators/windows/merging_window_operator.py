@@ -105,15 +105,12 @@ class MergingWindowSet(Generic[W]):
         """The windows that may merge with a new one."""
         if self._in_order is None:
             return self.mapping
-        last = first = bisect_right(self._in_order, window.end, key=_START)
-        while first and self._in_order[first - 1].end >= window.start:
-            first -= 1
-        return self._in_order[first:last]
+        return touching(self._in_order, window.start, window.end)
 
     def _put(self, window: W, state_window: W) -> None:
         self.mapping[window] = state_window
         if self._in_order is not None:
-            insort(self._in_order, window, key=_START)
+            insort(self._in_order, window, key=START)
 
     def _take(self, window: W) -> W:
         if self._in_order is not None:
@@ -121,7 +118,15 @@ class MergingWindowSet(Generic[W]):
         return self.mapping.pop(window)
 
 
-_START = attrgetter("start")
+START = attrgetter("start")
+
+
+def touching(in_order: list[Any], start: int, end: int) -> list[Any]:
+    """The windows or sessions that overlap or touch a span. They are sorted by start, and do not touch each other."""
+    last = first = bisect_right(in_order, end, key=START)
+    while first and in_order[first - 1].end >= start:
+        first -= 1
+    return in_order[first:last]
 
 
 class _Merges(MergingWindowAssigner.MergeCallback[W]):

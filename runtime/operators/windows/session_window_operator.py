@@ -15,7 +15,7 @@ this operator uses the code of MergingWindowOperator.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from operator import attrgetter
@@ -25,8 +25,10 @@ from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.merging_window_operator import (
+    START,
     MergingWindowOperator,
     MergingWindowSet,
+    touching,
 )
 from opchain.runtime.operators.windows.window_state import CONTENTS, united
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -90,7 +92,7 @@ class _Session:
         return TimeWindow(self.start, self.end)
 
 
-_START, _IN_ORDER = attrgetter("start"), attrgetter("end", "start", "change")
+_IN_ORDER = attrgetter("end", "start", "change")
 
 
 class SessionWindowOperator(MergingWindowOperator):
@@ -205,21 +207,17 @@ class SessionWindowOperator(MergingWindowOperator):
         latest = self.latest_session.get(key)
         if latest is not None and latest.end < start:
             return []
-        others = self._others.get(key, [])
-        last = first = bisect_right(others, end, key=_START)
-        while first and others[first - 1].end >= start:
-            first -= 1
-        touched = others[first:last]
+        found = touching(self._others.get(key, []), start, end)
         if latest is not None and latest.start <= end:
-            touched.append(latest)
-        return touched
+            found.append(latest)
+        return found
 
     def _add(self, session: _Session) -> None:
         """Adds a session that touches no other session of its key."""
         key = session.key
         latest, others = self.latest_session.get(key), self._others.get(key)
         if session.has_fired or session.start < self._last_start(latest, others):
-            insort(self._others.setdefault(key, []), session, key=_START)
+            insort(self._others.setdefault(key, []), session, key=START)
             return
         self.latest_session[key] = session
         if latest is not None:
@@ -232,7 +230,7 @@ class SessionWindowOperator(MergingWindowOperator):
             del self.latest_session[key]
             return
         others = self._others[key]
-        del others[bisect_left(others, session.start, key=_START)]  # the first one, as a rule
+        del others[bisect_left(others, session.start, key=START)]  # the first one, as a rule
         if not others:
             del self._others[key]
 

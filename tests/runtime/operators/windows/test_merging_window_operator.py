@@ -8,7 +8,7 @@ from opchain.runtime.errors import StateError, StreamError
 from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
 from opchain.runtime.functions.window import ProcessWindowFunction, TimeWindow
-from opchain.runtime.operators.windows import session_window_operator
+from opchain.runtime.operators.windows import merging_window_operator, session_window_operator
 from opchain.runtime.operators.windows.merging_window_operator import WINDOWS, MergingWindowOperator
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.time_windows import (
@@ -71,7 +71,8 @@ def test_a_new_session_is_compared_with_few_others(
         compared.append(session)
         return session.start
 
-    monkeypatch.setattr(session_window_operator, "_START", counted)
+    for module in (session_window_operator, merging_window_operator):
+        monkeypatch.setattr(module, "START", counted)
     times = range(0, 10_000, 20)
     with windows(SESSIONS, allowed_lateness_ms=lateness) as harness:
         harness.process_elements(records(*times[::order]))
